@@ -154,13 +154,15 @@ type Status uint8
 
 // The numbers are stored; they never change.
 const (
-	Open        Status = 1
-	Done        Status = 2
-	Interrupted Status = 3
-	Failed      Status = 4
+	TurnOpen        Status = 1
+	TurnDone        Status = 2
+	TurnInterrupted Status = 3
+	TurnFailed      Status = 4
 )
 
-var statusNames = [...]string{Open: "open", Done: "done", Interrupted: "interrupted", Failed: "failed"}
+var statusNames = [...]string{
+	TurnOpen: "open", TurnDone: "done", TurnInterrupted: "interrupted", TurnFailed: "failed",
+}
 
 func (s Status) String() string { return enumName(statusNames[:], s) }
 
@@ -220,16 +222,16 @@ type Gap struct {
 const (
 	GapShellNotScanned  = "shell_not_scanned"
 	GapOutside          = "outside_workspace"
-	GapProtected        = "protected"         // below .git or the store itself
-	GapInvalidPath      = "invalid_path"      // a name that cannot be a path here
-	GapUnreadable       = "unreadable"        // open, read or stat refused
-	GapSpecial          = "special_file"      // socket, device, pipe
-	GapDeadline         = "capture_deadline"  // not done in time
-	GapLateWrite        = "late_write"        // an after-event for a sealed node
-	GapNoBefore         = "no_before"         // an after-event without its before-event
-	GapLocked           = "locked"            // an operation held the workspace
-	GapTooMany          = "too_many_entries"  // a folder with more entries than one event may name
-	GapSymlinkedParent  = "symlinked_parent"  // a parent became a link meanwhile
+	GapProtected        = "protected"        // below .git or the store itself
+	GapInvalidPath      = "invalid_path"     // a name that cannot be a path here
+	GapUnreadable       = "unreadable"       // open, read or stat refused
+	GapSpecial          = "special_file"     // socket, device, pipe
+	GapDeadline         = "capture_deadline" // not done in time
+	GapLateWrite        = "late_write"       // an after-event for a sealed node
+	GapNoBefore         = "no_before"        // an after-event without its before-event
+	GapLocked           = "locked"           // an operation held the workspace
+	GapTooMany          = "too_many_entries" // a folder with more entries than one event may name
+	GapSymlinkedParent  = "symlinked_parent" // a parent became a link meanwhile
 	GapChangedWhileRead = "changed_while_read"
 )
 

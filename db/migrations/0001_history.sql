@@ -304,7 +304,7 @@ SELECT s.sid AS session,
        m.role AS role,
        CASE WHEN json_valid(m.json) THEN json_extract(m.json, '$.content') END AS content,
        m.json AS json,
-       lower(hex(b.hash)) AS blob
+       nullif(lower(hex(b.hash)), '') AS blob
 FROM line ln
 JOIN session s ON s.id = ln.session_id
 JOIN node n ON n.segment = ln.segment AND n.depth <= ln.depth AND n.msg_count > 0
@@ -324,12 +324,12 @@ SELECT s.sid AS session,
        CASE c.before_kind WHEN 1 THEN 'absent' WHEN 2 THEN 'file' WHEN 3 THEN 'symlink'
                           WHEN 4 THEN 'dir' ELSE 'uncaptured' END AS before_kind,
        c.before_mode AS before_mode,
-       lower(hex(b.hash)) AS before_blob,
+       nullif(lower(hex(b.hash)), '') AS before_blob,
        b.size AS before_size,
        CASE c.after_kind WHEN 1 THEN 'absent' WHEN 2 THEN 'file' WHEN 3 THEN 'symlink'
                          WHEN 4 THEN 'dir' ELSE 'uncaptured' END AS after_kind,
        c.after_mode AS after_mode,
-       lower(hex(a.hash)) AS after_blob,
+       nullif(lower(hex(a.hash)), '') AS after_blob,
        a.size AS after_size
 FROM line ln
 JOIN session s ON s.id = ln.session_id
@@ -369,7 +369,7 @@ SELECT lower(hex(b.hash)) AS blob,
        b.size AS size,
        length(b.data) AS stored_size,
        CASE b.encoding WHEN 0 THEN 'raw' WHEN 1 THEN 'zstd' WHEN 2 THEN 'zstd-delta' ELSE 'chunked' END AS encoding,
-       lower(hex(base.hash)) AS base
+       nullif(lower(hex(base.hash)), '') AS base
 FROM blob b
 LEFT JOIN blob base ON base.id = b.base_id;
 

@@ -1,0 +1,327 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"reasonix/internal/capture"
+	"reasonix/internal/workspace"
+	"reasonix/store"
+)
+
+// maxEntries bounds what one event may name by naming a folder.
+const maxEntries = 20000
+
+// Edit is a tool call that changes files it can name beforehand.
+type Edit struct {
+	Call  string   // the agent's own id of the call; may be empty
+	Tool  string   // label
+	Cwd   string   // absolute; "" means the workspace root
+	Paths []string // as the agent names them: absolute or relative to Cwd, any bytes
+	// Contents that we cannot read ourselves, by the same names; nil bytes mean absent.
+	Given map[string][]byte
+}
+
+// Captured says what an event recorded.
+type Captured struct {
+	Turn  int
+	Paths []store.Path
+	Gaps  []store.Gap
+}
+
+// BeforeEdit records the state of every path that a tool is about to change. When it returns
+// nil, each before-state is committed, or its absence is as a gap: only then may the tool
+// write (I1). Without an open turn it opens one. The first state of a path in a node stays (I2).
+func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (Captured, error) {
+	unlock, err := r.capture.LockShared(ctx)
+	if err != nil {
+		return Captured{}, err
+	}
+	defer unlock()
+	paths, gaps := r.involved(e)
+	read, err := r.capture.Read(ctx, paths)
+	if err != nil {
+		return Captured{}, err
+	}
+	var c Captured
+	err = r.capture.Store.Update(ctx, func(tx *store.WriteTx) error {
+		c = Captured{Gaps: gaps}
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		if s.OpenTurn == 0 {
+			if _, err := tx.BeginTurn(id, "", NoPrompt); err != nil {
+				return err
+			}
+		}
+		n, err := tx.Writable(id)
+		if err != nil {
+			return err
+		}
+		c.Turn = n.Turn
+		var taken []store.Path
+		for _, one := range read {
+			if one.Blocker != "" {
+				c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)})
+				continue
+			}
+			if one, err = r.before(ctx, tx, n, one, e); err != nil {
+				return err
+			}
+			if g, ok := one.Gap(e.Tool); ok {
+				c.Gaps = append(c.Gaps, g)
+			} else {
+				c.Paths = append(c.Paths, one.Path)
+			}
+			taken = append(taken, one.Path)
+		}
+		for _, g := range c.Gaps {
+			if err := tx.AddGap(n, g); err != nil {
+				return err
+			}
+		}
+		if err := tx.AddCall(id, store.Call{Key: e.Call, Kind: store.EditCall, Tool: e.Tool, Node: n.ID, Paths: taken}); err != nil {
+			return err
+		}
+		return seen(tx, id)
+	})
+	return c, err
+}
+
+// before adds what a path's row needs: an external row where somebody else changed it since
+// the line last knew it, and the tool's own row.
+func (r *Recorder) before(ctx context.Context, tx *store.WriteTx, n store.Node, one capture.Reading, e Edit) (capture.Reading, error) {
+	known, err := tx.Newest(n.ID, one.Path)
+	if err != nil {
+		return one, err
+	}
+	if known != nil && known.After != one.State && !r.capture.Root.Unchanged(one.Path, one.Sig) {
+		// Another call of the session may have recorded a newer state than we read.
+		again, err := r.capture.Read(ctx, []store.Path{one.Path})
+		if err != nil {
+			return one, err
+		}
+		one = again[0]
+	}
+	if err := capture.Bind(tx, one); err != nil {
+		return one, err
+	}
+	if known != nil && known.After != one.State {
+		c := store.Change{Path: one.Path, Source: store.SourceExternal, Origin: store.External, Before: known.After, After: one.State}
+		if err := tx.AppendChange(n, c); err != nil {
+			return one, err
+		}
+	} else if known != nil && known.Node.ID == n.ID && known.Source == store.SourceTool {
+		return one, nil // touched before in this node
+	}
+	return one, tx.AppendChange(n, store.Change{
+		Path: one.Path, Source: store.SourceTool, Origin: store.Agent, Before: one.State, After: one.State,
+	})
+}
+
+// AfterEdit records the state in which a tool left its paths: those that the event names and
+// those that the call announced. The content is stored, so that undo, diff and switch reach it.
+func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (Captured, error) {
+	unlock, err := r.capture.LockShared(ctx)
+	if err != nil {
+		return Captured{}, err
+	}
+	defer unlock()
+	named, gaps := r.involved(e)
+	var calls []store.Call
+	err = r.capture.Store.View(ctx, func(tx *store.Tx) error {
+		open, err := tx.Calls(id)
+		calls = ended(open, e, named)
+		return err
+	})
+	if err != nil {
+		return Captured{}, err
+	}
+	paths := slices.Clone(named)
+	for _, c := range calls {
+		paths = append(paths, c.Paths...)
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	read, err := r.capture.Read(ctx, paths)
+	if err != nil {
+		return Captured{}, err
+	}
+	var c Captured
+	err = r.capture.Store.Update(ctx, func(tx *store.WriteTx) error {
+		c = Captured{Gaps: slices.Clone(gaps)}
+		for _, one := range read {
+			if err := r.after(ctx, tx, id, one, e, calls, &c); err != nil {
+				return err
+			}
+		}
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		for _, call := range calls {
+			if err := tx.EndCall(call); err != nil {
+				return err
+			}
+		}
+		for _, g := range c.Gaps {
+			if err := addGap(tx, id, g); err != nil {
+				return err
+			}
+		}
+		head, err := tx.Node(s.Head)
+		c.Turn = head.Turn
+		if err != nil {
+			return err
+		}
+		return seen(tx, id)
+	})
+	return c, err
+}
+
+// after records one path's state after a call.
+func (r *Recorder) after(ctx context.Context, tx *store.WriteTx, id store.SessionID, one capture.Reading, e Edit, calls []store.Call, c *Captured) error {
+	s, err := tx.Session(id)
+	if err != nil {
+		return err
+	}
+	known, err := tx.Newest(s.Head, one.Path)
+	if err != nil {
+		return err
+	}
+	if one.Blocker != "" {
+		c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)})
+		return nil
+	}
+	if known != nil && known.After == one.State {
+		return nil
+	}
+	if !r.capture.Root.Unchanged(one.Path, one.Sig) {
+		again, err := r.capture.Read(ctx, []store.Path{one.Path})
+		if err != nil {
+			return err
+		}
+		if one = again[0]; known != nil && known.After == one.State {
+			return nil
+		}
+	}
+	call := announcing(calls, one.Path)
+	switch {
+	case known == nil && call != nil:
+		// The call named a folder; this came to be in it meanwhile.
+		known = &store.Placed{Change: store.Change{Path: one.Path, After: store.AbsentState}}
+	case known == nil:
+		known = &store.Placed{Change: store.Change{Path: one.Path, After: store.UncapturedState}}
+		c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapNoBefore, Path: one.Path, Tool: e.Tool})
+	}
+	if call == nil && s.Open == 0 || call != nil && call.Node != s.Open {
+		c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapLateWrite, Path: one.Path, Tool: e.Tool})
+	}
+	if g, ok := one.Gap(e.Tool); ok {
+		c.Gaps = append(c.Gaps, g)
+	} else {
+		c.Paths = append(c.Paths, one.Path)
+	}
+	return capture.Touched(tx, id, known, one, e.Tool)
+}
+
+// announcing is the call that named a path or a folder above it.
+func announcing(calls []store.Call, p store.Path) *store.Call {
+	for i, c := range calls {
+		for _, q := range c.Paths {
+			if p == q || strings.HasPrefix(string(p), string(q)+"/") {
+				return &calls[i]
+			}
+		}
+	}
+	return nil
+}
+
+// ended are the open calls that an after-event ends: the one with its key, else those that
+// announced one of its paths.
+func ended(open []store.Call, e Edit, named []store.Path) []store.Call {
+	var all []store.Call
+	for _, c := range open {
+		switch {
+		case e.Call != "" && c.Key == e.Call:
+			return []store.Call{c}
+		case c.Key != "" && e.Call != "":
+		case c.Kind == store.EditCall && slices.ContainsFunc(named, func(p store.Path) bool { return slices.Contains(c.Paths, p) }):
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// involved are the paths that an edit of the named ones concerns, sorted: themselves, what
+// their links lead to, what lies in folders, and folders above them that are not there yet.
+func (r *Recorder) involved(e Edit) ([]store.Path, []store.Gap) {
+	var gaps []store.Gap
+	found := map[store.Path]bool{}
+	for _, name := range e.Paths {
+		p, err := r.capture.Root.Resolve(e.Cwd, name)
+		if err != nil {
+			gaps = append(gaps, store.Gap{Reason: reason(err), Path: store.Path(name), Tool: e.Tool})
+			continue
+		}
+		found[p] = true
+		if target, ok := r.capture.Root.LinkTarget(p); ok {
+			found[target] = true
+		}
+		for up := workspace.Parent(p); up != "" && r.capture.Root.Missing(up); up = workspace.Parent(up) {
+			found[up] = true
+		}
+		if g := r.below(p, found, e); g != nil {
+			gaps = append(gaps, *g)
+		}
+	}
+	paths := make([]store.Path, 0, len(found))
+	for p := range found {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return paths, gaps
+}
+
+// below adds what lies in a folder.
+func (r *Recorder) below(p store.Path, found map[store.Path]bool, e Edit) *store.Gap {
+	entries, err := r.capture.Root.List(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, workspace.ErrNotFolder):
+		return nil
+	case err != nil:
+		return &store.Gap{Reason: store.GapUnreadable, Path: p, Tool: e.Tool, Detail: "the folder cannot be listed"}
+	}
+	for _, en := range entries {
+		if en.Protected {
+			continue
+		}
+		if len(found) >= maxEntries {
+			return &store.Gap{Reason: store.GapTooMany, Path: p, Tool: e.Tool, Detail: fmt.Sprintf("more than %d entries", maxEntries)}
+		}
+		found[en.Path] = true
+		if en.Kind == store.Dir {
+			if g := r.below(en.Path, found, e); g != nil {
+				return g
+			}
+		}
+	}
+	return nil
+}
+
+// reason is the gap that a name leaves which is no path of the workspace.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, workspace.ErrOutside):
+		return store.GapOutside
+	case errors.Is(err, workspace.ErrProtected):
+		return store.GapProtected
+	}
+	return store.GapInvalidPath
+}
+

@@ -1,0 +1,222 @@
+package store
+
+import (
+	"fmt"
+)
+
+const operationColumns = `
+	o.id, s.sid, o.kind, o.scope, o.turn, o.state, coalesce(o.of_id, 0), coalesce(o.undone_by, 0),
+	o.head_from, coalesce(o.head_to, 0), o.written, o.deleted, o.created_ms`
+
+const operationFrom = `
+	FROM operation o
+	JOIN session s ON s.id = o.session_id`
+
+// Operation reads one operation.
+func (t *Tx) Operation(id OpID) (Operation, error) {
+	ops, err := t.operations(`WHERE o.id = ?`, id)
+	if err == nil && len(ops) == 0 {
+		err = fmt.Errorf("operation %d: %w", id, ErrNoOperation)
+	}
+	if err != nil {
+		return Operation{}, err
+	}
+	return ops[0], nil
+}
+
+// Operations are the log, newest first: of one session, or of all when id is "".
+func (t *Tx) Operations(id SessionID) ([]Operation, error) {
+	return t.operations(`WHERE ? IN ('', s.sid) ORDER BY o.id DESC`, id)
+}
+
+// Unfinished are the operations whose files may be in either state: recovery's work.
+func (t *Tx) Unfinished() ([]Operation, error) {
+	return t.operations(`WHERE o.state = 1 ORDER BY o.id`)
+}
+
+func (t *Tx) operations(where string, args ...any) ([]Operation, error) {
+	rows, err := t.r.Query(`SELECT `+operationColumns+operationFrom+` `+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Operation
+	for rows.Next() {
+		var (
+			o       Operation
+			created int64
+		)
+		err := rows.Scan(&o.ID, &o.Session, &o.Kind, &o.Scope, &o.Turn, &o.State, &o.Of, &o.UndoneBy,
+			&o.HeadFrom, &o.HeadTo, &o.Written, &o.Deleted, &created)
+		if err != nil {
+			return nil, err
+		}
+		o.Created = at(created)
+		all = append(all, o)
+	}
+	return all, rows.Err()
+}
+
+// OperationPaths are the paths of an operation with their states before and after, by path.
+func (t *Tx) OperationPaths(id OpID) ([]OpPath, error) {
+	rows, err := t.r.Query(`
+		SELECT p.path, op.left_alone, op.from_kind, op.from_mode, fb.hash, coalesce(fb.size, 0),
+		       op.to_kind, op.to_mode, tb.hash, coalesce(tb.size, 0)
+		FROM operation_path op
+		JOIN path p ON p.id = op.path_id
+		LEFT JOIN blob fb ON fb.id = op.from_blob
+		LEFT JOIN blob tb ON tb.id = op.to_blob
+		WHERE op.operation_id = ?
+		ORDER BY p.path`, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []OpPath
+	for rows.Next() {
+		var (
+			o              OpPath
+			path, from, to []byte
+		)
+		if err := rows.Scan(&path, &o.Left, &o.From.Kind, &o.From.Mode, &from, &o.From.Size,
+			&o.To.Kind, &o.To.Mode, &to, &o.To.Size); err != nil {
+			return nil, err
+		}
+		o.Path = Path(path)
+		copy(o.From.Blob[:], from)
+		copy(o.To.Blob[:], to)
+		all = append(all, o)
+	}
+	return all, rows.Err()
+}
+
+// AddOperation puts an operation into the log; its heads are sealed by that. Contents of its
+// paths must be bound already.
+func (w *WriteTx) AddOperation(o Operation, paths []OpPath) (OpID, error) {
+	row, err := w.rowOf(o.Session)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.seal(o.HeadFrom); err != nil {
+		return 0, err
+	}
+	var of, to any
+	if o.Of != 0 {
+		of = o.Of
+	}
+	if o.HeadTo != 0 {
+		to = o.HeadTo
+	}
+	id, err := w.insert(`
+		INSERT INTO operation (session_id, kind, scope, turn, state, of_id, head_from, head_to, written, deleted, created_ms)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		row, o.Kind, o.Scope, o.Turn, o.State, of, o.HeadFrom, to, o.Written, o.Deleted, ms(w.s.now()))
+	if err != nil {
+		return 0, fmt.Errorf("log operation: %w", err)
+	}
+	for _, p := range paths {
+		if err := w.addOperationPath(OpID(id), p); err != nil {
+			return 0, fmt.Errorf("log operation on %q: %w", p.Path, err)
+		}
+	}
+	if o.State == Applied {
+		err = w.settle(o.Session)
+	}
+	return OpID(id), err
+}
+
+func (w *WriteTx) addOperationPath(id OpID, p OpPath) error {
+	if err := checkState(p.From); err != nil {
+		return err
+	}
+	if err := checkState(p.To); err != nil {
+		return err
+	}
+	path, err := w.addPath(p.Path)
+	if err != nil {
+		return err
+	}
+	from, err := w.blobID(p.From)
+	if err != nil {
+		return err
+	}
+	to, err := w.blobID(p.To)
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(`
+		INSERT INTO operation_path (operation_id, path_id, left_alone, from_kind, from_mode, from_blob, to_kind, to_mode, to_blob)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		id, path, p.Left, p.From.Kind, p.From.Mode, from, p.To.Kind, p.To.Mode, to)
+	return err
+}
+
+// KeepPath corrects, before an operation is finished, a path that it left as it was after all.
+func (w *WriteTx) KeepPath(id OpID, p Path) error {
+	path, err := w.pathID(p)
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(`
+		UPDATE operation_path SET left_alone = 1, to_kind = from_kind, to_mode = from_mode, to_blob = from_blob
+		WHERE operation_id = ? AND path_id = ?`, id, path)
+	return err
+}
+
+// FinishOperation marks an operation applied or rolled back.
+func (w *WriteTx) FinishOperation(o Operation) error {
+	var to any
+	if o.HeadTo != 0 {
+		to = o.HeadTo
+	}
+	n, err := w.exec(`
+		UPDATE operation SET state = ?, head_to = ?, written = ?, deleted = ?, ended_ms = ?
+		WHERE id = ? AND state = 1`, o.State, to, o.Written, o.Deleted, ms(w.s.now()), o.ID)
+	if err != nil {
+		return fmt.Errorf("finish operation %d: %w", o.ID, err)
+	}
+	if n != 1 {
+		return fmt.Errorf("finish operation %d: it is finished already: %w", o.ID, ErrInvalid)
+	}
+	return w.settle(o.Session)
+}
+
+// settle works out which operations of a session stand. An undo or redo covers those from the
+// one it names up to itself; an operation stands when no standing later one covers it.
+func (w *WriteTx) settle(id SessionID) error {
+	ops, err := w.operations(`WHERE s.sid = ? AND o.state = 2 ORDER BY o.id DESC`, id)
+	if err != nil {
+		return err
+	}
+	for _, o := range standing(ops) {
+		var by any
+		if o.UndoneBy != 0 {
+			by = o.UndoneBy
+		}
+		if _, err := w.exec(`UPDATE operation SET undone_by = ? WHERE id = ? AND undone_by IS NOT ?`, by, o.ID, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing fills UndoneBy of operations that are given newest first.
+func standing(ops []Operation) []Operation {
+	low, by := OpID(0), OpID(0) // the earliest operation that a standing later one covers, and which one does
+	for i := range ops {
+		o := &ops[i]
+		takesBack := o.Kind == OpUndo || o.Kind == OpRedo
+		o.UndoneBy = 0
+		if !takesBack && !o.Kind.Undoable() {
+			continue
+		}
+		if by != 0 && o.ID >= low {
+			o.UndoneBy = by
+			continue
+		}
+		if takesBack && (by == 0 || o.Of < low) {
+			low, by = o.Of, o.ID
+		}
+	}
+	return ops
+}
