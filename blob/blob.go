@@ -1,69 +1,94 @@
-// Package blob keeps immutable bytes under their BLAKE3 hash.
+// Package blob keeps immutable bytes in the store file, each content once, under the BLAKE3-256
+// of its uncompressed bytes. It knows nothing of what the bytes are for.
+//
+// Terms: a content is a sequence of bytes; its row holds it raw, as a zstd frame, as a zstd
+// frame against the content of another row (its base), or, over ChunkSize, as a list of chunks,
+// which are contents with rows of their own. A lease tells the sweep that contents are being
+// written which nothing refers to yet.
+//
+// Writing has two steps: Prepare reads, hashes and compresses outside any transaction; Bind
+// makes the result part of one. Whatever is read is checked against its hash: damage gives a
+// DamagedError, never other bytes.
 package blob
 
 import (
-	"context"
 	"errors"
-	"io"
-	"iter"
+	"fmt"
 	"time"
 
 	"reasonix/db"
 )
 
+// ChunkSize is the length, in bytes, of the pieces of a content that is longer than that.
 const ChunkSize = 1 << 20
 
+// ID is the row of a content. It may be kept only where a foreign key protects it from the
+// sweep; the lasting name is the Hash.
 type ID int64
 
+// Encoding is how a row holds its content.
 type Encoding uint8
 
+// The numbers are stored; they never change.
 const (
 	Raw       Encoding = 0
 	Zstd      Encoding = 1
-	ZstdDelta Encoding = 2
+	ZstdDelta Encoding = 2 // a frame whose dictionary is the content of the base
 	Chunked   Encoding = 3
 )
 
-func (e Encoding) String() string { panic("todo") }
+var encodingNames = [...]string{Raw: "raw", Zstd: "zstd", ZstdDelta: "zstd-delta", Chunked: "chunked"}
 
-type Store struct{}
-
-type Prepared struct{}
-
-func New(d *db.DB, now func() time.Time) *Store                                { panic("todo") }
-func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error)   { panic("todo") }
-func (s *Store) PrepareBytes(ctx context.Context, b []byte) (*Prepared, error) { panic("todo") }
-func (p *Prepared) Hash() Hash                                                 { panic("todo") }
-func (p *Prepared) Size() int64                                                { panic("todo") }
-func (s *Store) Bind(tx *db.WriteTx, p *Prepared) (ID, error)                  { panic("todo") }
-func (s *Store) Discard(ctx context.Context, p *Prepared) error                { panic("todo") }
-func Lookup(tx *db.ReadTx, h Hash) (ID, bool, error)                           { panic("todo") }
-func HashOf(tx *db.ReadTx, id ID) (Hash, error)                                { panic("todo") }
-func (s *Store) Open(ctx context.Context, h Hash) (io.ReadCloser, error)       { panic("todo") }
-func (s *Store) Read(ctx context.Context, h Hash, max int64) ([]byte, error)   { panic("todo") }
-func ReadTx(tx *db.ReadTx, h Hash, max int64) ([]byte, error)                  { panic("todo") }
-func (s *Store) Verify(ctx context.Context, h Hash) error                      { panic("todo") }
-func (s *Store) Stat(ctx context.Context, h Hash) (Info, error)                { panic("todo") }
-func (s *Store) All(ctx context.Context) iter.Seq2[Info, error]                { panic("todo") }
-
-type Info struct {
-	Hash         Hash
-	Size, Stored int64
-	Encoding     Encoding
-	Base         Hash
+// String is the name that the view "blobs" shows.
+func (e Encoding) String() string {
+	if int(e) < len(encodingNames) {
+		return encodingNames[e]
+	}
+	return fmt.Sprintf("invalid(%d)", uint8(e))
 }
 
-type DamagedError struct {
-	Hash   Hash
-	Reason string
-	Err    error
+// Store reads and writes contents. It is safe for concurrent use and needs no closing.
+type Store struct {
+	db  *db.DB
+	now func() time.Time
 }
 
-func (e *DamagedError) Error() string { panic("todo") }
-func (e *DamagedError) Unwrap() error { return e.Err }
+// New returns the contents of d, whose schema must have their tables. now dates the leases; nil
+// means time.Now.
+func New(d *db.DB, now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{db: d, now: now}
+}
 
 var (
-	ErrNotFound = errors.New("no such blob")
-	ErrTooLarge = errors.New("blob is larger than asked for")
-	ErrGone     = errors.New("prepared content is gone")
+	// ErrNotFound is returned when no content has the hash.
+	ErrNotFound = errors.New("no content has this hash")
+
+	// ErrTooLarge is returned when a content is longer than the reader is willing to hold.
+	ErrTooLarge = errors.New("the content is too large")
+
+	// ErrGone is returned when a chunk of a prepared content was swept before Bind, because
+	// more time than the lease had passed. Prepare the content again.
+	ErrGone = errors.New("the prepared content is gone")
 )
+
+// DamagedError is returned when what the store holds under a hash is not the content with that
+// hash. Other contents are not concerned, except those that have it as a chunk or base.
+type DamagedError struct {
+	Hash   Hash   // the content that was asked for; zero when even its hash is unreadable
+	Reason string // what is wrong, for a person
+	Err    error  // may be nil
+}
+
+func (e *DamagedError) Error() string {
+	msg := "content " + e.Hash.String() + " is damaged: " + e.Reason
+	if e.Err != nil {
+		msg += ": " + e.Err.Error()
+	}
+	return msg
+}
+
+// Unwrap returns Err.
+func (e *DamagedError) Unwrap() error { return e.Err }

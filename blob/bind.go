@@ -1,0 +1,127 @@
+package blob
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"reasonix/db"
+)
+
+// Bind makes p part of tx and returns its row. When the store has the content already, that row
+// is returned; binding again gives the same row. The lease ends with tx: when tx is rolled back
+// p can be bound anew. Once tx is committed the content is as durable as tx, and stays as long
+// as a row that tx or a later one wrote refers to it. ErrGone means that p came too late.
+func (s *Store) Bind(tx *db.WriteTx, p *Prepared) (ID, error) {
+	id, known, err := Lookup(&tx.ReadTx, p.hash)
+	if err != nil {
+		return 0, err
+	}
+	if !known {
+		id, err = bindNew(tx, p)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return id, endLease(tx, p)
+}
+
+func bindNew(tx *db.WriteTx, p *Prepared) (ID, error) {
+	if len(p.chunks) > 0 {
+		return bindChunks(tx, p)
+	}
+	enc, data := p.encoding, p.data
+	if !p.packed { // the row that Prepare saw was swept meanwhile
+		enc, data = encode(p.data)
+	}
+	return insert(tx, p.hash, p.size, enc, data)
+}
+
+func bindChunks(tx *db.WriteTx, p *Prepared) (ID, error) {
+	id, err := insert(tx, p.hash, p.size, Chunked, nil)
+	if err != nil {
+		return 0, err
+	}
+	for seq, h := range p.chunks {
+		chunk, known, err := Lookup(&tx.ReadTx, h)
+		if err != nil {
+			return 0, err
+		}
+		if !known {
+			return 0, fmt.Errorf("bind content %s: chunk %d: %w", p.hash.Short(), seq, ErrGone)
+		}
+		const q = `INSERT INTO blob_chunk (blob_id, seq, chunk_id) VALUES (?, ?, ?)`
+		if _, err := tx.Exec(q, id, seq, chunk); err != nil {
+			return 0, fmt.Errorf("bind content %s: %w", p.hash.Short(), err)
+		}
+	}
+	return id, nil
+}
+
+func insert(tx *db.WriteTx, h Hash, size int64, enc Encoding, data []byte) (ID, error) {
+	const q = `INSERT INTO blob (hash, size, encoding, data) VALUES (?, ?, ?, ?)`
+	if data == nil {
+		data = []byte{} // nil would be NULL
+	}
+	res, err := tx.Exec(q, h[:], size, enc, data)
+	if err != nil {
+		return 0, fmt.Errorf("insert content %s: %w", h.Short(), err)
+	}
+	id, err := res.LastInsertId()
+	return ID(id), err
+}
+
+func endLease(tx *db.WriteTx, p *Prepared) error {
+	if p.lease == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(`DELETE FROM blob_lease WHERE id = ?`, p.lease); err != nil {
+		return fmt.Errorf("end the lease of content %s: %w", p.hash.Short(), err)
+	}
+	return nil
+}
+
+// Discard gives back the lease of a content that will not be bound, so that the next sweep may
+// remove what Prepare wrote. p must not be used afterwards. nil and a p that has no lease are
+// fine.
+func (s *Store) Discard(ctx context.Context, p *Prepared) error {
+	if p == nil || p.lease == 0 {
+		return nil
+	}
+	err := s.db.Update(ctx, func(tx *db.WriteTx) error { return endLease(tx, p) })
+	if err == nil {
+		p.lease = 0
+	}
+	return err
+}
+
+// Lookup returns the row of h and whether there is one. It does not check the content.
+func Lookup(tx *db.ReadTx, h Hash) (ID, bool, error) {
+	var id ID
+	err := tx.Get(&id, `SELECT id FROM blob WHERE hash = ?`, h[:])
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("look up content %s: %w", h.Short(), err)
+	}
+	return id, true, nil
+}
+
+// HashOf returns the name of the content in row id; ErrNotFound when there is no such row.
+func HashOf(tx *db.ReadTx, id ID) (Hash, error) {
+	var b []byte
+	err := tx.Get(&b, `SELECT hash FROM blob WHERE id = ?`, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Hash{}, fmt.Errorf("content row %d: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return Hash{}, fmt.Errorf("look up content row %d: %w", id, err)
+	}
+	h, err := FromBytes(b)
+	if err != nil {
+		return Hash{}, &DamagedError{Reason: fmt.Sprintf("row %d", id), Err: err}
+	}
+	return h, nil
+}

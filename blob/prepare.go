@@ -1,0 +1,259 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"reasonix/db"
+)
+
+const (
+	// lookFirst is the length, in bytes, from which asking the store for a content costs
+	// less than compressing it: a look-up may have to open a connection first.
+	lookFirst = 32 << 10
+
+	// batchSize bounds what one transaction of Prepare writes, in bytes, give or take a
+	// chunk. It is also what Prepare holds in memory, and it keeps other writers waiting.
+	batchSize = 8 * ChunkSize
+
+	// leaseTime is how long chunks outlive the process that wrote them and was killed. It is
+	// renewed after half of it.
+	leaseTime = 10 * time.Minute
+
+	// firstRead is the buffer for a content of unknown length, in bytes.
+	firstRead = 16 << 10
+)
+
+// Prepared is a content on its way into the store. It belongs to the Store that made it and to
+// one goroutine. It must be given to Bind or to Discard; one that is forgotten only delays the
+// sweep by the time of its lease.
+type Prepared struct {
+	hash Hash
+	size int64
+
+	// Up to ChunkSize: the content as it will be stored, or, when packed is false, raw,
+	// because the store seemed to have it.
+	packed   bool
+	encoding Encoding
+	data     []byte
+
+	// Above: the chunks, which are committed, and the lease that protects them.
+	chunks  []Hash
+	lease   int64 // 0 means none
+	expires time.Time
+}
+
+// Hash is the name of the content.
+func (p *Prepared) Hash() Hash { return p.hash }
+
+// Size is the length of the content in bytes.
+func (p *Prepared) Size() int64 { return p.size }
+
+// PrepareBytes is Prepare for a content in memory. b must not change until Bind.
+func (s *Store) PrepareBytes(ctx context.Context, b []byte) (*Prepared, error) {
+	if len(b) > ChunkSize {
+		return s.Prepare(ctx, bytes.NewReader(b))
+	}
+	return s.prepareSmall(ctx, b)
+}
+
+// Prepare reads r to its end, hashes and compresses, outside any transaction. A content of at
+// most ChunkSize stays in memory. Of a longer one, chunks are committed in transactions of
+// about 8 MiB under a lease, so that memory is bounded whatever the length; after an error or a
+// crash they are swept once the lease has expired. Errors of r are returned wrapped.
+func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error) {
+	buf, err := readFirst(r)
+	if err != nil {
+		return nil, fmt.Errorf("read the content: %w", err)
+	}
+	if len(buf) <= ChunkSize {
+		return s.prepareSmall(ctx, buf)
+	}
+	p := &Prepared{}
+	if err := s.prepareChunks(ctx, p, r, buf); err != nil {
+		return nil, errors.Join(err, s.Discard(context.WithoutCancel(ctx), p))
+	}
+	return p, nil
+}
+
+func (s *Store) prepareSmall(ctx context.Context, raw []byte) (*Prepared, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &Prepared{hash: Sum(raw), size: int64(len(raw)), data: raw}
+	if len(raw) >= lookFirst {
+		known, err := s.has(ctx, p.hash)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			return p, nil
+		}
+	}
+	p.packed = true
+	p.encoding, p.data = encode(raw)
+	return p, nil
+}
+
+func (s *Store) has(ctx context.Context, h Hash) (known bool, err error) {
+	err = s.db.View(ctx, func(tx *db.ReadTx) error {
+		_, known, err = Lookup(tx, h)
+		return err
+	})
+	return known, err
+}
+
+// readFirst reads up to one byte more than a chunk, which tells whether there is more.
+func readFirst(r io.Reader) ([]byte, error) {
+	const limit = ChunkSize + 1
+	buf := make([]byte, 0, min(sizeHint(r), limit))
+	for len(buf) < limit {
+		if len(buf) == cap(buf) {
+			grown := make([]byte, len(buf), min(2*cap(buf), limit))
+			copy(grown, buf)
+			buf = grown
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return buf, nil
+}
+
+// sizeHint guesses how much r will give, and a byte more, so that the end is met without
+// growing the buffer. It is only a guess: a file can change.
+func sizeHint(r io.Reader) int {
+	switch r := r.(type) {
+	case interface{ Len() int }:
+		return r.Len() + 1
+	case interface{ Stat() (fs.FileInfo, error) }:
+		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
+			return int(min(info.Size(), ChunkSize)) + 1
+		}
+	}
+	return firstRead
+}
+
+// row is a content that is to be inserted.
+type row struct {
+	hash     Hash
+	size     int
+	encoding Encoding
+	data     []byte
+}
+
+// prepareChunks commits the chunks of first and the rest of r. first is a chunk and the byte
+// after it.
+func (s *Store) prepareChunks(ctx context.Context, p *Prepared, r io.Reader, first []byte) error {
+	// The lease comes before the first look-up: what is found under it stays.
+	if err := s.commit(ctx, p, nil); err != nil {
+		return err
+	}
+	var (
+		whole   = blake3.New()
+		pending []row
+		held    int // bytes in pending
+		seen    = make(map[Hash]bool)
+	)
+	for buf := first; len(buf) > 0; {
+		chunk := buf[:min(len(buf), ChunkSize)]
+		_, _ = whole.Write(chunk) // never fails
+		h := Sum(chunk)
+		p.chunks = append(p.chunks, h)
+		p.size += int64(len(chunk))
+		known := seen[h]
+		if !known {
+			var err error
+			if known, err = s.has(ctx, h); err != nil {
+				return err
+			}
+		}
+		after := buf[len(chunk):] // the byte after the chunk, if any
+		next := buf[:cap(buf)]
+		if !known {
+			enc, data := encode(chunk)
+			if enc == Raw { // data is buf's memory
+				next = make([]byte, ChunkSize+1)
+			}
+			pending = append(pending, row{h, len(chunk), enc, data})
+			held += len(data)
+			seen[h] = true
+		}
+		n := copy(next, after)
+		if n > 0 {
+			m, err := io.ReadFull(r, next[n:ChunkSize+1])
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				return fmt.Errorf("read the content: %w", err)
+			}
+			n += m
+		}
+		buf = next[:n]
+
+		if held >= batchSize || p.expires.Sub(s.now()) < leaseTime/2 {
+			if err := s.commit(ctx, p, pending); err != nil {
+				return err
+			}
+			clear(seen)
+			pending, held = pending[:0], 0
+		}
+	}
+	if len(pending) > 0 {
+		if err := s.commit(ctx, p, pending); err != nil {
+			return err
+		}
+	}
+	whole.Sum(p.hash[:0])
+	return nil
+}
+
+// commit renews the lease of p and writes rows, in one transaction.
+func (s *Store) commit(ctx context.Context, p *Prepared, rows []row) error {
+	expires := s.now().Add(leaseTime)
+	lease := p.lease
+	err := s.db.Update(ctx, func(tx *db.WriteTx) error {
+		const renew = `
+			INSERT INTO blob_lease (id, expires_ms) VALUES (?, ?)
+			ON CONFLICT (id) DO UPDATE SET expires_ms = excluded.expires_ms`
+		var id any
+		if lease != 0 {
+			id = lease
+		}
+		res, err := tx.Exec(renew, id, expires.UnixMilli())
+		if err != nil {
+			return err
+		}
+		if lease == 0 {
+			if lease, err = res.LastInsertId(); err != nil {
+				return err
+			}
+		}
+		for _, r := range rows {
+			if _, known, err := Lookup(&tx.ReadTx, r.hash); err != nil {
+				return err
+			} else if known {
+				continue
+			}
+			if _, err := insert(tx, r.hash, int64(r.size), r.encoding, r.data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write chunks: %w", err)
+	}
+	p.lease, p.expires = lease, expires
+	return nil
+}
