@@ -33,10 +33,10 @@ func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // lockFile takes the exclusive lock of the file at path, which is made when missing.
-func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+func lockFile(ctx context.Context, path string) (func(), error) {
 	l := flock.New(path, flock.SetPermissions(0o600))
 	// Closing the descriptor releases the lock, whatever Unlock has to complain about.
-	unlock = func() { _ = l.Unlock() }
+	unlock := func() { _ = l.Unlock() }
 	ok, err := l.TryLock()
 	if err != nil {
 		return nil, err

@@ -87,15 +87,19 @@ func (d *DB) prepare(ctx context.Context, conn *sqlx.Conn, ms migrations) (setti
 	return readSettings(ctx, conn)
 }
 
-// birth writes the first page of a new store. The application id must not go by way of the
-// WAL: a crash would leave a file whose header does not say that it is ours.
+// birth writes the first page of a new store, in one transaction and before WAL mode: at every
+// moment the file is empty or its header says that it is ours. BEGIN must not be IMMEDIATE,
+// which makes that page, and with it fixes auto_vacuum.
 func birth(ctx context.Context, conn *sqlx.Conn) error {
 	for _, q := range []string{
 		"PRAGMA page_size = 4096",
+		"BEGIN",
 		"PRAGMA auto_vacuum = INCREMENTAL",
 		"PRAGMA application_id = " + strconv.Itoa(applicationID),
+		"COMMIT",
 	} {
 		if _, err := conn.ExecContext(ctx, q); err != nil {
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 			return err
 		}
 	}
