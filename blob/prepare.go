@@ -78,9 +78,18 @@ func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error) {
 	}
 	p := &Prepared{}
 	if err := s.prepareChunks(ctx, p, r, buf); err != nil {
-		return nil, errors.Join(err, s.Discard(context.WithoutCancel(ctx), p))
+		s.giveUp(ctx, p)
+		return nil, err
 	}
 	return p, nil
+}
+
+// giveUp discards p after an error. A caller whose deadline has passed is not kept waiting: the
+// lease runs out by itself.
+func (s *Store) giveUp(ctx context.Context, p *Prepared) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 50*time.Millisecond)
+	defer cancel()
+	_ = s.Discard(ctx, p)
 }
 
 func (s *Store) prepareSmall(ctx context.Context, raw []byte) (*Prepared, error) {
