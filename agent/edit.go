@@ -43,13 +43,9 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 	}
 	defer unlock()
 	paths, gaps := r.involved(e)
-	read, err := r.capture.Read(ctx, paths)
-	if err != nil {
-		return Captured{}, err
-	}
 	var c Captured
-	err = r.capture.Store.Update(ctx, func(tx *store.WriteTx) error {
-		c = Captured{Gaps: gaps}
+	err = r.capture.Record(ctx, paths, nil, func(tx *store.WriteTx, read *capture.Readings) error {
+		c = Captured{Gaps: slices.Clone(gaps)}
 		s, err := tx.Session(id)
 		if err != nil {
 			return err
@@ -65,12 +61,12 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 		}
 		c.Turn = n.Turn
 		var taken []store.Path
-		for _, one := range read {
+		for _, one := range read.All {
 			if one.Blocker != "" {
-				c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)})
+				c.Gaps = append(c.Gaps, blocked(one, e))
 				continue
 			}
-			if one, err = r.before(ctx, tx, n, one, e); err != nil {
+			if err := before(tx, n, read, one); err != nil {
 				return err
 			}
 			if g, ok := one.Gap(e.Tool); ok {
@@ -93,33 +89,32 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 	return c, err
 }
 
+func blocked(one capture.Reading, e Edit) store.Gap {
+	return store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)}
+}
+
 // before adds what a path's row needs: an external row where somebody else changed it since
 // the line last knew it, and the tool's own row.
-func (r *Recorder) before(ctx context.Context, tx *store.WriteTx, n store.Node, one capture.Reading, e Edit) (capture.Reading, error) {
+func before(tx *store.WriteTx, n store.Node, read *capture.Readings, one capture.Reading) error {
 	known, err := tx.Newest(n.ID, one.Path)
 	if err != nil {
-		return one, err
+		return err
 	}
-	if known != nil && known.After != one.State && !r.capture.Root.Unchanged(one.Path, one.Sig) {
-		// Another call of the session may have recorded a newer state than we read.
-		again, err := r.capture.Read(ctx, []store.Path{one.Path})
-		if err != nil {
-			return one, err
-		}
-		one = again[0]
+	if err := read.Current(known, one); err != nil {
+		return err
 	}
 	if err := capture.Bind(tx, one); err != nil {
-		return one, err
+		return err
 	}
 	if known != nil && known.After != one.State {
 		c := store.Change{Path: one.Path, Source: store.SourceExternal, Origin: store.External, Before: known.After, After: one.State}
 		if err := tx.AppendChange(n, c); err != nil {
-			return one, err
+			return err
 		}
 	} else if known != nil && known.Node.ID == n.ID && known.Source == store.SourceTool {
-		return one, nil // touched before in this node
+		return nil // touched before in this node
 	}
-	return one, tx.AppendChange(n, store.Change{
+	return tx.AppendChange(n, store.Change{
 		Path: one.Path, Source: store.SourceTool, Origin: store.Agent, Before: one.State, After: one.State,
 	})
 }
@@ -133,30 +128,37 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 	}
 	defer unlock()
 	named, gaps := r.involved(e)
-	var calls []store.Call
+	var (
+		calls []store.Call
+		paths []store.Path
+		known map[store.Path]*store.Placed
+	)
 	err = r.capture.Store.View(ctx, func(tx *store.Tx) error {
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
 		open, err := tx.Calls(id)
-		calls = ended(open, e, named)
+		if err != nil {
+			return err
+		}
+		calls, paths = ended(open, e, named), slices.Clone(named)
+		for _, c := range calls {
+			paths = append(paths, c.Paths...)
+		}
+		slices.Sort(paths)
+		paths = slices.Compact(paths)
+		known, err = tx.Known(s.Head, paths)
 		return err
 	})
 	if err != nil {
 		return Captured{}, err
 	}
-	paths := slices.Clone(named)
-	for _, c := range calls {
-		paths = append(paths, c.Paths...)
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	read, err := r.capture.Read(ctx, paths)
-	if err != nil {
-		return Captured{}, err
-	}
 	var c Captured
-	err = r.capture.Store.Update(ctx, func(tx *store.WriteTx) error {
+	err = r.capture.Record(ctx, paths, known, func(tx *store.WriteTx, read *capture.Readings) error {
 		c = Captured{Gaps: slices.Clone(gaps)}
-		for _, one := range read {
-			if err := r.after(ctx, tx, id, one, e, calls, &c); err != nil {
+		for _, one := range read.All {
+			if err := after(tx, id, read, one, e, calls, &c); err != nil {
 				return err
 			}
 		}
@@ -185,30 +187,21 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 }
 
 // after records one path's state after a call.
-func (r *Recorder) after(ctx context.Context, tx *store.WriteTx, id store.SessionID, one capture.Reading, e Edit, calls []store.Call, c *Captured) error {
+func after(tx *store.WriteTx, id store.SessionID, read *capture.Readings, one capture.Reading, e Edit, calls []store.Call, c *Captured) error {
+	if one.Blocker != "" {
+		c.Gaps = append(c.Gaps, blocked(one, e))
+		return nil
+	}
 	s, err := tx.Session(id)
 	if err != nil {
 		return err
 	}
 	known, err := tx.Newest(s.Head, one.Path)
-	if err != nil {
+	if err != nil || known != nil && known.After == one.State {
 		return err
 	}
-	if one.Blocker != "" {
-		c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)})
-		return nil
-	}
-	if known != nil && known.After == one.State {
-		return nil
-	}
-	if !r.capture.Root.Unchanged(one.Path, one.Sig) {
-		again, err := r.capture.Read(ctx, []store.Path{one.Path})
-		if err != nil {
-			return err
-		}
-		if one = again[0]; known != nil && known.After == one.State {
-			return nil
-		}
+	if err := read.Current(known, one); err != nil {
+		return err
 	}
 	call := announcing(calls, one.Path)
 	switch {
@@ -324,4 +317,3 @@ func reason(err error) string {
 	}
 	return store.GapInvalidPath
 }
-

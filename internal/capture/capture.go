@@ -5,7 +5,9 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"io"
+	"maps"
 
 	"reasonix/blob"
 	"reasonix/internal/workspace"
@@ -69,4 +71,45 @@ func Bind(tx *store.WriteTx, r Reading) error {
 		return nil
 	}
 	return tx.Bind(r.Content)
+}
+
+// errAgain rolls a transaction back whose readings were too old.
+var errAgain = errors.New("read again")
+
+// Readings are what a transaction records. A path whose newest row says otherwise was changed
+// by somebody else, or was read before that row was committed by another call of the session;
+// which of the two is known once it was read again.
+type Readings struct {
+	All   []Reading
+	since map[store.Path]*store.Placed // rows that were there before the last reading
+}
+
+// Current reports whether r was read after known was committed; else the transaction must
+// return the error, and is run again with a newer reading.
+func (rs *Readings) Current(known *store.Placed, r Reading) error {
+	if known == nil || known.After == r.State || sameRow(rs.since[r.Path], known) {
+		return nil
+	}
+	rs.since[r.Path] = known
+	return errAgain
+}
+
+// Record reads paths and then runs fn in a write transaction, again as long as Current asks
+// for it. Reading, hashing and compressing happen outside of it. known, which may be nil, are
+// the newest rows of paths from before this call: the readings are newer than those.
+func (c *Capturer) Record(ctx context.Context, paths []store.Path, known map[store.Path]*store.Placed,
+	fn func(*store.WriteTx, *Readings) error,
+) error {
+	rs := &Readings{since: map[store.Path]*store.Placed{}}
+	maps.Copy(rs.since, known)
+	for {
+		var err error
+		if rs.All, err = c.Read(ctx, paths); err != nil {
+			return err
+		}
+		err = c.Store.Update(ctx, func(tx *store.WriteTx) error { return fn(tx, rs) })
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"reasonix/store"
@@ -13,121 +14,106 @@ import (
 // their after-states from the disk, and what somebody else did to the turn's paths since the
 // agent touched them becomes external rows.
 func (c *Capturer) CloseTurn(ctx context.Context, id store.SessionID, status store.Status) error {
-	var (
-		turn  store.NodeID
-		paths []store.Path
-	)
-	err := c.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := tx.Session(id)
-		if err != nil {
+	for {
+		var was ending
+		err := c.Store.View(ctx, func(tx *store.Tx) (err error) { was, err = endingOf(tx, id); return err })
+		if err != nil || was.turn == 0 {
 			return err
 		}
-		turn = s.OpenTurn
-		paths, err = openPaths(tx, s)
-		return err
-	})
-	if err != nil || turn == 0 {
-		return err
-	}
-	read, err := c.Read(ctx, paths)
-	if err != nil {
-		return fmt.Errorf("close turn: %w", err)
-	}
-	return c.Store.Update(ctx, func(tx *store.WriteTx) error {
-		s, err := tx.Session(id)
+		read, err := c.Read(ctx, was.paths)
 		if err != nil {
-			return err
+			return fmt.Errorf("close turn: %w", err)
 		}
-		if s.OpenTurn != turn {
-			return nil // somebody else closed it meanwhile
-		}
-		now, err := openPaths(&tx.Tx, s)
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(now, paths) {
-			// More was recorded while we read. The disk is read again inside the transaction,
-			// where nothing can be recorded in between.
-			if read, err = c.Read(ctx, now); err != nil {
+		done := false
+		err = c.Store.Update(ctx, func(tx *store.WriteTx) error {
+			now, err := endingOf(&tx.Tx, id)
+			if err != nil {
 				return err
 			}
-		}
-		calls, err := tx.Calls(id)
-		if err != nil {
+			// What was recorded since the disk was read is newer than what was read.
+			if done = now.equal(was); !done {
+				return nil
+			}
+			for i, r := range read {
+				if err := settle(tx, id, was.known[i], r, was.called[r.Path]); err != nil {
+					return err
+				}
+			}
+			return tx.EndTurn(id, status)
+		})
+		if err != nil || done {
 			return err
 		}
-		called := map[store.Path]bool{}
-		for _, call := range calls {
-			for _, p := range call.Paths {
-				called[p] = true
-			}
-		}
-		for _, r := range read {
-			if err := c.settle(ctx, tx, id, r, called[r.Path]); err != nil {
-				return err
-			}
-		}
-		return tx.EndTurn(id, status)
-	})
+	}
 }
 
-// openPaths are the paths of the node that a session has open and of its open calls, sorted.
-func openPaths(tx *store.Tx, s store.Session) ([]store.Path, error) {
-	var paths []store.Path
+// ending is what closing a turn has to look at.
+type ending struct {
+	turn   store.NodeID
+	paths  []store.Path    // of the open node and of open calls, sorted
+	known  []*store.Placed // the newest row of each
+	called map[store.Path]bool
+}
+
+func (e ending) equal(o ending) bool {
+	return e.turn == o.turn && slices.Equal(e.paths, o.paths) && maps.Equal(e.called, o.called) &&
+		slices.EqualFunc(e.known, o.known, sameRow)
+}
+
+func sameRow(a, b *store.Placed) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Node.ID == b.Node.ID && a.Seq == b.Seq && a.After == b.After
+}
+
+func endingOf(tx *store.Tx, id store.SessionID) (ending, error) {
+	e := ending{called: map[store.Path]bool{}}
+	s, err := tx.Session(id)
+	if err != nil || s.OpenTurn == 0 {
+		return e, err
+	}
+	e.turn = s.OpenTurn
 	if s.Open != 0 {
 		n, err := tx.Node(s.Open)
 		if err != nil {
-			return nil, err
+			return e, err
 		}
 		rows, err := tx.NodeChanges(n)
 		if err != nil {
-			return nil, err
+			return e, err
 		}
 		for _, r := range rows {
-			paths = append(paths, r.Path)
+			e.paths = append(e.paths, r.Path)
 		}
 	}
-	calls, err := tx.Calls(s.ID)
+	calls, err := tx.Calls(id)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	for _, c := range calls {
-		paths = append(paths, c.Paths...)
+	for _, call := range calls {
+		for _, p := range call.Paths {
+			e.paths, e.called[p] = append(e.paths, p), true
+		}
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	slices.Sort(e.paths)
+	e.paths = slices.Compact(e.paths)
+	known, err := tx.Known(s.Head, e.paths)
+	for _, p := range e.paths {
+		e.known = append(e.known, known[p])
+	}
+	return e, err
 }
 
 // settle records what a path is when its turn ends.
-func (c *Capturer) settle(ctx context.Context, tx *store.WriteTx, id store.SessionID, r Reading, called bool) error {
-	s, err := tx.Session(id)
-	if err != nil {
-		return err
-	}
-	known, err := tx.Newest(s.Head, r.Path)
-	if err != nil || known == nil || known.After == r.State {
-		return err
-	}
-	if r, err = c.fresh(ctx, r); err != nil || known.After == r.State {
-		return err
+func settle(tx *store.WriteTx, id store.SessionID, known *store.Placed, r Reading, called bool) error {
+	if known == nil || known.After == r.State {
+		return nil
 	}
 	if !called {
 		return Looked(tx, id, known, r)
 	}
 	return Touched(tx, id, known, r, "")
-}
-
-// fresh reads a path again when an lstat cannot prove that r still holds: another call of the
-// session may have recorded a newer state than the one that was read.
-func (c *Capturer) fresh(ctx context.Context, r Reading) (Reading, error) {
-	if c.Root.Unchanged(r.Path, r.Sig) {
-		return r, nil
-	}
-	again, err := c.Read(ctx, []store.Path{r.Path})
-	if err != nil {
-		return r, err
-	}
-	return again[0], nil
 }
 
 // Looked records that a path was found in another state than the line knows: somebody else's
