@@ -149,32 +149,6 @@ func TestGoroutinesOfTwoHandles(t *testing.T) {
 	}
 }
 
-// Opening and closing a second handle must not make the first one lose its locks: it did if the
-// header of a file in use were read through a descriptor of our own.
-func TestASecondHandleKeepsTheLocksOfTheFirst(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.db")
-	d := open(t, path, db.Options{})
-	if err := add(d, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := open(t, path, db.Options{}).Close(); err != nil {
-		t.Fatal(err)
-	}
-	// A process that closes the store and finds no lock of another removes the WAL. The next
-	// one makes a new WAL, and the first handle goes on with the old one.
-	for _, name := range []string{"x", "y"} {
-		if err := command("write", path, name).Run(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(add(d, "b"), d.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(names(t, open(t, path, db.Options{}))); n != 42 {
-		t.Errorf("%d rows are left of 42", n)
-	}
-}
-
 func TestWaitingForTheWriterHonoursCtx(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	d, other := open(t, path, db.Options{}), open(t, path, db.Options{})
