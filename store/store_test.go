@@ -335,3 +335,9 @@ func TestBadStatesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func sorted(s []string) []string {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return s
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"reasonix/blob"
@@ -12,6 +13,15 @@ import (
 // names are one path only when their bytes are equal. The root itself is "." and is never
 // recorded. internal/workspace is the only maker of Paths from names of the outside.
 type Path string
+
+// Parent is the folder that p lies in, "" when that is the workspace root.
+func (p Path) Parent() Path {
+	i := strings.LastIndexByte(string(p), '/')
+	return p[:max(i, 0)]
+}
+
+// Below reports whether p lies in folder q or below it.
+func (p Path) Below(q Path) bool { return len(p) > len(q) && p[len(q)] == '/' && p[:len(q)] == q }
 
 // SessionID is a session's public id: eight characters of [0-9a-z], unique in its store.
 type SessionID string
