@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"slices"
-	"strings"
 
 	"reasonix/internal/capture"
 	"reasonix/internal/workspace"
@@ -42,7 +41,14 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 		return Captured{}, err
 	}
 	defer unlock()
-	paths, gaps := r.involved(e)
+	paths, gaps, err := r.involved(ctx, e)
+	if err != nil {
+		return Captured{}, err
+	}
+	given, err := r.given(ctx, e)
+	if err != nil {
+		return Captured{}, err
+	}
 	var c Captured
 	err = r.capture.Record(ctx, paths, nil, func(tx *store.WriteTx, read *capture.Readings) error {
 		c = Captured{Gaps: slices.Clone(gaps)}
@@ -66,6 +72,9 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 				c.Gaps = append(c.Gaps, blocked(one, e))
 				continue
 			}
+			if g, ok := given[one.Path]; ok && one.State.Kind == store.Uncaptured {
+				one = g
+			}
 			if err := before(tx, n, read, one); err != nil {
 				return err
 			}
@@ -87,6 +96,29 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 		return seen(tx, id)
 	})
 	return c, err
+}
+
+// given are the states that the caller knows of paths that we may not be able to read.
+func (r *Recorder) given(ctx context.Context, e Edit) (map[store.Path]capture.Reading, error) {
+	all := map[store.Path]capture.Reading{}
+	for name, content := range e.Given {
+		p, err := r.capture.Root.Resolve(e.Cwd, name)
+		if err != nil {
+			continue // it leaves its gap as one of Paths
+		}
+		one := capture.Reading{Path: p}
+		one.State = store.AbsentState
+		if content != nil {
+			ready, err := r.capture.Store.Blobs().PrepareBytes(ctx, content)
+			if err != nil {
+				return nil, err
+			}
+			one.Content = ready
+			one.State = store.State{Kind: store.File, Mode: 0o644, Blob: ready.Hash(), Size: ready.Size()}
+		}
+		all[p] = one
+	}
+	return all, nil
 }
 
 func blocked(one capture.Reading, e Edit) store.Gap {
@@ -127,7 +159,10 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 		return Captured{}, err
 	}
 	defer unlock()
-	named, gaps := r.involved(e)
+	named, gaps, err := r.involved(ctx, e)
+	if err != nil {
+		return Captured{}, err
+	}
 	var (
 		calls []store.Call
 		paths []store.Path
@@ -227,7 +262,7 @@ func after(tx *store.WriteTx, id store.SessionID, read *capture.Readings, one ca
 func announcing(calls []store.Call, p store.Path) *store.Call {
 	for i, c := range calls {
 		for _, q := range c.Paths {
-			if p == q || strings.HasPrefix(string(p), string(q)+"/") {
+			if p == q || p.Below(q) {
 				return &calls[i]
 			}
 		}
@@ -253,7 +288,7 @@ func ended(open []store.Call, e Edit, named []store.Path) []store.Call {
 
 // involved are the paths that an edit of the named ones concerns, sorted: themselves, what
 // their links lead to, what lies in folders, and folders above them that are not there yet.
-func (r *Recorder) involved(e Edit) ([]store.Path, []store.Gap) {
+func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.Gap, error) {
 	var gaps []store.Gap
 	found := map[store.Path]bool{}
 	for _, name := range e.Paths {
@@ -266,28 +301,30 @@ func (r *Recorder) involved(e Edit) ([]store.Path, []store.Gap) {
 		if target, ok := r.capture.Root.LinkTarget(p); ok {
 			found[target] = true
 		}
-		for up := workspace.Parent(p); up != "" && r.capture.Root.Missing(up); up = workspace.Parent(up) {
+		kind, _, err := r.capture.Kind(ctx, p)
+		for up := p.Parent(); err == nil && kind == store.Absent && up != "" && !found[up]; up = up.Parent() {
+			upKind, blocked, uerr := r.capture.Kind(ctx, up)
+			if err = uerr; blocked || upKind != store.Absent {
+				break
+			}
 			found[up] = true
 		}
-		if g := r.below(p, found, e); g != nil {
-			gaps = append(gaps, *g)
+		if err != nil {
+			return nil, nil, err
+		}
+		if kind == store.Dir {
+			if g := r.below(p, found, e); g != nil {
+				gaps = append(gaps, *g)
+			}
 		}
 	}
-	paths := make([]store.Path, 0, len(found))
-	for p := range found {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	return paths, gaps
+	return slices.Sorted(maps.Keys(found)), gaps, nil
 }
 
 // below adds what lies in a folder.
 func (r *Recorder) below(p store.Path, found map[store.Path]bool, e Edit) *store.Gap {
 	entries, err := r.capture.Root.List(p)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, workspace.ErrNotFolder):
-		return nil
-	case err != nil:
+	if err != nil {
 		return &store.Gap{Reason: store.GapUnreadable, Path: p, Tool: e.Tool, Detail: "the folder cannot be listed"}
 	}
 	for _, en := range entries {

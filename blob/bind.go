@@ -28,6 +28,9 @@ func (s *Store) Bind(tx *db.WriteTx, p *Prepared) (ID, error) {
 }
 
 func bindNew(tx *db.WriteTx, p *Prepared) (ID, error) {
+	if p.digest {
+		return 0, fmt.Errorf("bind content %s, which was only named: %w", p.hash.Short(), ErrGone)
+	}
 	if len(p.chunks) > 0 {
 		return bindChunks(tx, p)
 	}

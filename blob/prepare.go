@@ -48,6 +48,8 @@ type Prepared struct {
 	chunks  []Hash
 	lease   int64 // 0 means none
 	expires time.Time
+
+	digest bool // made by Digest: there is nothing to bind
 }
 
 // Hash is the name of the content.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"reasonix/internal/capture"
 	"reasonix/store"
@@ -182,7 +181,7 @@ func (d *draft) clash(r Request, conflicts map[store.Path]Conflict, c Conflict) 
 // wanted reports whether p is one of only, or lies below one.
 func wanted(only []store.Path, p store.Path) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(o store.Path) bool {
-		return p == o || strings.HasPrefix(string(p), string(o)+"/")
+		return p == o || p.Below(o)
 	})
 }
 

@@ -2,12 +2,9 @@ package rewind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"reasonix/internal/workspace"
 	"reasonix/store"
@@ -45,7 +42,7 @@ func (e *Engine) shape(ctx context.Context, r Request, d *draft, conflicts map[s
 
 // needParents sees to the folders above a path that will be there.
 func (e *Engine) needParents(ctx context.Context, r Request, d *draft, p store.Path, conflicts map[store.Path]Conflict) error {
-	for up := parent(p); up != ""; up = parent(up) {
+	for up := p.Parent(); up != ""; up = up.Parent() {
 		if s, ok := d.steps[up]; ok {
 			if s.to.Kind != store.Dir {
 				d.clash(r, conflicts, Conflict{Path: p, Reason: InTheWay, Entries: []store.Path{up}, Final: true})
@@ -147,7 +144,7 @@ func (e *Engine) keepFolders(d *draft) error {
 		// Something below it may be about to be made as well.
 		stays = stays || slices.ContainsFunc(paths, func(q store.Path) bool {
 			q2, planned := d.steps[q]
-			return planned && q2.to.Kind != store.Absent && strings.HasPrefix(string(q), string(p)+"/")
+			return planned && q2.to.Kind != store.Absent && q.Below(p)
 		})
 		if stays {
 			delete(d.steps, p)
@@ -161,7 +158,7 @@ func (e *Engine) keepFolders(d *draft) error {
 func (e *Engine) writable(d *draft) error {
 	asked := map[store.Path]bool{}
 	for _, p := range slices.Sorted(maps.Keys(d.steps)) {
-		up := parent(p)
+		up := p.Parent()
 		if _, planned := d.steps[up]; planned || asked[up] {
 			continue
 		}
@@ -171,13 +168,4 @@ func (e *Engine) writable(d *draft) error {
 		}
 	}
 	return nil
-}
-
-// parent is the folder of p, "" at the top.
-func parent(p store.Path) store.Path {
-	up := path.Dir(string(p))
-	if up == "." {
-		return ""
-	}
-	return store.Path(up)
 }

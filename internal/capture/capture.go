@@ -54,7 +54,7 @@ func (c *Capturer) put(ctx context.Context, r io.Reader) (*blob.Prepared, error)
 
 // Sum reads paths without storing anything: for plans, which must not write.
 func (c *Capturer) Sum(ctx context.Context, paths []store.Path) ([]Reading, error) {
-	raw, err := c.Root.ReadAll(ctx, paths, workspace.HashOnly)
+	raw, err := c.Root.ReadAll(ctx, paths, digest)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,22 @@ func (c *Capturer) Sum(ctx context.Context, paths []store.Path) ([]Reading, erro
 		all[i] = Reading{Path: paths[i], Reading: r}
 	}
 	return all, nil
+}
+
+func digest(_ context.Context, r io.Reader) (*blob.Prepared, error) { return blob.Digest(r) }
+
+var errContent = errors.New("the path has content")
+
+// Kind tells what a path is without reading its content: Absent, Dir or Uncaptured, and File
+// for a file or a symlink. blocked is true when a parent of it is a symlink or no folder.
+func (c *Capturer) Kind(ctx context.Context, p store.Path) (k store.Kind, blocked bool, err error) {
+	refuse := func(context.Context, io.Reader) (*blob.Prepared, error) { return nil, errContent }
+	switch r, err := c.Root.Read(ctx, p, refuse); {
+	case errors.Is(err, errContent):
+		return store.File, false, nil
+	default:
+		return r.State.Kind, r.Blocker != "", err
+	}
 }
 
 // Bind commits the content of a reading with tx.
