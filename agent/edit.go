@@ -102,7 +102,7 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 func (r *Recorder) given(ctx context.Context, e Edit) (map[store.Path]capture.Reading, error) {
 	all := map[store.Path]capture.Reading{}
 	for name, content := range e.Given {
-		p, err := r.capture.Root.Resolve(e.Cwd, name)
+		p, err := r.resolve(e, name)
 		if err != nil {
 			continue // it leaves its gap as one of Paths
 		}
@@ -292,7 +292,7 @@ func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.
 	var gaps []store.Gap
 	found := map[store.Path]bool{}
 	for _, name := range e.Paths {
-		p, err := r.capture.Root.Resolve(e.Cwd, name)
+		p, err := r.resolve(e, name)
 		if err != nil {
 			gaps = append(gaps, store.Gap{Reason: reason(err), Path: store.Path(name), Tool: e.Tool})
 			continue
@@ -319,6 +319,14 @@ func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), gaps, nil
+}
+
+func (r *Recorder) resolve(e Edit, name string) (store.Path, error) {
+	cwd := e.Cwd
+	if cwd == "" {
+		cwd = r.capture.Root.Path()
+	}
+	return r.capture.Root.Resolve(cwd, name)
 }
 
 // below adds what lies in a folder.
