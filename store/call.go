@@ -28,13 +28,16 @@ type Call struct {
 // AddCall notes that a call has begun. One with the same key is the same call: its paths are
 // added to it.
 func (w *WriteTx) AddCall(id SessionID, c Call) error {
-	row, err := w.rowOf(id)
-	if err != nil {
-		return err
-	}
-	var call int64
+	var (
+		call int64
+		err  error
+	)
 	if c.Key != "" {
-		err := w.r.QueryRow(`SELECT id FROM call WHERE session_id = ? AND call_key = ?`, row, c.Key).Scan(&call)
+		err := w.r.QueryRow(`
+			SELECT c.id
+			FROM call c
+			JOIN session s ON s.id = c.session_id
+			WHERE s.sid = ? AND c.call_key = ?`, id, c.Key).Scan(&call)
 		if err := noRows(err, nil); err != nil {
 			return err
 		}
@@ -42,7 +45,7 @@ func (w *WriteTx) AddCall(id SessionID, c Call) error {
 	if call == 0 {
 		call, err = w.insert(`
 			INSERT INTO call (session_id, call_key, kind, tool, node_id, started_ms)
-			VALUES (?, ?, ?, ?, ?, ?)`, row, c.Key, c.Kind, c.Tool, c.Node, ms(w.s.now()))
+			VALUES ((SELECT id FROM session WHERE sid = ?), ?, ?, ?, ?, ?)`, id, c.Key, c.Kind, c.Tool, c.Node, ms(w.s.now()))
 		if err != nil {
 			return fmt.Errorf("begin call: %w", err)
 		}

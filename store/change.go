@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"reasonix/blob"
+	"reasonix/db"
 )
 
 // pathID returns the number of p, or 0 when no row was ever about it.
@@ -35,19 +35,12 @@ func (w *WriteTx) addPath(p Path) (int64, error) {
 	return id, nil
 }
 
-// blobID is the row of s's content, nil when it has none. The content must be bound already.
-func (t *Tx) blobID(s State) (any, error) {
+// content is the hash of s's content, nil when it has none.
+func content(s State) any {
 	if !s.HasContent() {
-		return nil, nil
+		return nil
 	}
-	id, ok, err := blob.Lookup(t.r, s.Blob)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("content %s of a change is not stored: %w", s.Blob.Short(), ErrInvalid)
-	}
-	return int64(id), nil
+	return s.Blob[:]
 }
 
 func checkState(s State) error {
@@ -72,21 +65,17 @@ func (w *WriteTx) AppendChange(n Node, c Change) error {
 	if err != nil {
 		return err
 	}
-	before, err := w.blobID(c.Before)
-	if err != nil {
-		return err
-	}
-	after, err := w.blobID(c.After)
-	if err != nil {
-		return err
-	}
 	_, err = w.exec(`
 		INSERT INTO change (segment, depth, seq, path_id, source, origin,
 		                    before_kind, before_mode, before_blob, after_kind, after_mode, after_blob)
-		VALUES (?, ?, (SELECT coalesce(max(seq), -1) + 1 FROM change WHERE segment = ? AND depth = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		n.Segment, n.Depth, n.Segment, n.Depth, id, c.Source, c.Origin,
-		c.Before.Kind, c.Before.Mode, before, c.After.Kind, c.After.Mode, after)
-	if err != nil {
+		VALUES (?1, ?2, (SELECT coalesce(max(seq), -1) + 1 FROM change WHERE segment = ?1 AND depth = ?2), ?3, ?4, ?5,
+		        ?6, ?7, (SELECT id FROM blob WHERE hash = ?8), ?9, ?10, (SELECT id FROM blob WHERE hash = ?11))`,
+		n.Segment, n.Depth, id, c.Source, c.Origin,
+		c.Before.Kind, c.Before.Mode, content(c.Before), c.After.Kind, c.After.Mode, content(c.After))
+	switch {
+	case db.IsConstraint(err):
+		return fmt.Errorf("add change of %q, whose content must be stored: %w: %w", c.Path, ErrInvalid, err)
+	case err != nil:
 		return fmt.Errorf("add change of %q: %w", c.Path, err)
 	}
 	return nil
@@ -101,16 +90,12 @@ func (w *WriteTx) SetAfter(n Node, p Path, after State) error {
 	if err != nil {
 		return err
 	}
-	b, err := w.blobID(after)
-	if err != nil {
-		return err
-	}
 	changed, err := w.exec(`
-		UPDATE change SET after_kind = ?, after_mode = ?, after_blob = ?
+		UPDATE change SET after_kind = ?, after_mode = ?, after_blob = (SELECT id FROM blob WHERE hash = ?)
 		WHERE segment = ? AND depth = ?
 		  AND seq = (SELECT max(seq) FROM change WHERE path_id = ? AND segment = ? AND depth = ?)
 		  AND EXISTS (SELECT 1 FROM session WHERE open_id = ?)`,
-		after.Kind, after.Mode, b, n.Segment, n.Depth, id, n.Segment, n.Depth, n.ID)
+		after.Kind, after.Mode, content(after), n.Segment, n.Depth, id, n.Segment, n.Depth, n.ID)
 	if err != nil {
 		return fmt.Errorf("set state of %q: %w", p, err)
 	}
@@ -181,6 +166,9 @@ type Placed struct {
 // Newest is the last row about p on the line of head, through all sessions above it; nil
 // when the line knows nothing of p. Its After is the state known to the line.
 func (t *Tx) Newest(head NodeID, p Path) (*Placed, error) {
+	if id, err := t.pathID(p); err != nil || id == 0 {
+		return nil, err
+	}
 	line, err := t.spans(head, true)
 	if err != nil {
 		return nil, err
@@ -291,22 +279,14 @@ func (t *Tx) WriterOf(p Path, s State, since NodeID) (*Placed, error) {
 	if err != nil || id == 0 {
 		return nil, err
 	}
-	var content any
-	if s.HasContent() {
-		b, ok, err := blob.Lookup(t.r, s.Blob)
-		if err != nil || !ok {
-			return nil, err
-		}
-		content = int64(b)
-	}
 	row, err := scanPlaced(t.r.QueryRow(`
 		SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
 		FROM change c `+changeJoins+`
 		JOIN node n ON n.segment = c.segment AND n.depth = c.depth
 		WHERE c.path_id = ? AND c.origin = 1 AND n.id > ?
-		  AND c.after_kind = ? AND c.after_mode = ? AND c.after_blob IS ?
+		  AND c.after_kind = ? AND c.after_mode = ? AND c.after_blob IS (SELECT id FROM blob WHERE hash = ?)
 		ORDER BY n.id DESC, c.seq DESC
-		LIMIT 1`, id, since, s.Kind, s.Mode, content))
+		LIMIT 1`, id, since, s.Kind, s.Mode, content(s)))
 	if err != nil {
 		return nil, noRows(err, nil)
 	}

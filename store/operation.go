@@ -136,18 +136,10 @@ func (w *WriteTx) addOperationPath(id OpID, p OpPath) error {
 	if err != nil {
 		return err
 	}
-	from, err := w.blobID(p.From)
-	if err != nil {
-		return err
-	}
-	to, err := w.blobID(p.To)
-	if err != nil {
-		return err
-	}
 	_, err = w.exec(`
 		INSERT INTO operation_path (operation_id, path_id, left_alone, from_kind, from_mode, from_blob, to_kind, to_mode, to_blob)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, path, p.Left, p.From.Kind, p.From.Mode, from, p.To.Kind, p.To.Mode, to)
+		VALUES (?, ?, ?, ?, ?, (SELECT id FROM blob WHERE hash = ?), ?, ?, (SELECT id FROM blob WHERE hash = ?))`,
+		id, path, p.Left, p.From.Kind, p.From.Mode, content(p.From), p.To.Kind, p.To.Mode, content(p.To))
 	return err
 }
 
