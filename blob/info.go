@@ -29,7 +29,8 @@ type infoRow struct {
 }
 
 const infoColumns = `
-	SELECT b.id, b.hash, b.size, b.encoding, base.hash AS base,
+	SELECT b.id, b.hash, CAST(b.size AS INTEGER) AS size, CAST(b.encoding AS INTEGER) AS encoding,
+	       base.hash AS base,
 	       CASE WHEN b.encoding <> 3 THEN length(b.data)
 	            ELSE (SELECT sum(length(d.data))
 	                  FROM blob_chunk AS c JOIN blob AS d ON d.id = c.chunk_id

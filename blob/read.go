@@ -23,14 +23,17 @@ type stored struct {
 	Data     []byte        `db:"data"`   // nil when it is longer than any row should be
 }
 
+// The casts matter only in a damaged file: they leave it to the checks below what a value means.
 const (
 	selectByHash = `
-		SELECT id, hash, size, encoding, base_id, length(data) AS length,
+		SELECT id, hash, CAST(size AS INTEGER) AS size, CAST(encoding AS INTEGER) AS encoding,
+		       CAST(base_id AS INTEGER) AS base_id, ifnull(length(data), -1) AS length,
 		       CASE WHEN length(data) <= ? THEN data END AS data
 		FROM blob
 		WHERE hash = ?`
 	selectByID = `
-		SELECT id, hash, size, encoding, base_id, length(data) AS length,
+		SELECT id, hash, CAST(size AS INTEGER) AS size, CAST(encoding AS INTEGER) AS encoding,
+		       CAST(base_id AS INTEGER) AS base_id, ifnull(length(data), -1) AS length,
 		       CASE WHEN length(data) <= ? THEN data END AS data
 		FROM blob
 		WHERE id = ?`
@@ -161,8 +164,8 @@ func (r stored) sound() error {
 		return fmt.Errorf("encoding %d holds no bytes", r.Encoding)
 	case r.Size < 0 || r.Size > ChunkSize:
 		return fmt.Errorf("size %d is out of range", r.Size)
-	case r.Length > ChunkSize:
-		return fmt.Errorf("%d stored bytes are too many", r.Length)
+	case r.Length < 0 || r.Length > ChunkSize:
+		return fmt.Errorf("%d stored bytes are out of range", r.Length)
 	}
 	return nil
 }
