@@ -1,0 +1,187 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"reasonix/store"
+)
+
+// remove removes the file or link leaf of f. It goes to its staged name first, where it is
+// examined: nobody writes to it by name there.
+func (a *applier) remove(f *folder, leaf string, it *item) error {
+	found, err := a.look(f, leaf, it, false)
+	if err != nil || found == isTo || found == isBetween {
+		return err
+	}
+	if found == isOther {
+		return &StaleError{Path: it.Path}
+	}
+	a.dirty.folder(f)
+	err = errors.ErrUnsupported
+	if a.canSwap() {
+		err = a.moveAside(f, leaf, it)
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return f.unlink(leaf, it.Path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // somebody removed it since the look
+	case err != nil:
+		return err
+	}
+	it.home, it.held = f.path, heldUnknown
+	found, err = a.look(f, it.name, it, true)
+	if err == nil && found != isFrom {
+		err = &StaleError{Path: it.Path}
+	}
+	if err != nil {
+		if back := a.renameNew(f, it.name, f, leaf, it.Path); back != nil {
+			return errors.Join(err, fmt.Errorf("put back %q, which lies at %q: %w", it.Path, join(f.path, it.name), back))
+		}
+		it.held = heldNothing
+		return err
+	}
+	it.held = heldOld
+	return a.unlinkHeld(f, it)
+}
+
+// moveAside renames leaf to its staged name.
+func (a *applier) moveAside(f *folder, leaf string, it *item) error {
+	err := a.renameNew(f, leaf, f, it.name, it.Path)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// A leftover of an attempt that nobody swept.
+	if err := f.unlink(it.name, it.Path); err != nil {
+		return err
+	}
+	return a.renameNew(f, leaf, f, it.name, it.Path)
+}
+
+// unlinkHeld removes the staged file of it, which is new or known to be in the store (I7).
+func (a *applier) unlinkHeld(h *folder, it *item) error {
+	if err := h.unlink(it.name, it.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	it.held = heldNothing
+	a.dirty.folder(h)
+	return nil
+}
+
+// Discard removes what is still staged; after an Apply that succeeded nothing is. What an
+// interrupted Apply took out of its place and could not examine is put back, or stays under
+// its staged name, with an error, when it cannot be.
+func (s *Staged) Discard() error {
+	ctx := context.Background() // rolling back does not end with the caller's patience
+	a := &applier{s: s, ctx: ctx, c: s.r.cursor(), dirty: newDirty(s.r, false)}
+	defer a.c.close()
+	return errors.Join(a.dropStaged(), a.dirty.sync(ctx))
+}
+
+// dropStaged removes what is still staged: also what was staged for steps that turned out to
+// be done already.
+func (a *applier) dropStaged() error {
+	var errs []error
+	for _, it := range a.s.items {
+		if it.held == heldNothing {
+			continue
+		}
+		if err := a.drop(it); err != nil {
+			errs = append(errs, fmt.Errorf("discard staged %q: %w", it.Path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *applier) drop(it *item) error {
+	h, err := a.c.enter(it.home)
+	if meansAbsent(err) {
+		return nil // it went away with its folder
+	}
+	if err != nil {
+		return err
+	}
+	if it.held == heldUnknown {
+		if err := a.rescue(h, it); err != nil || it.held == heldNothing {
+			return err
+		}
+	}
+	return a.unlinkHeld(h, it)
+}
+
+// rescue decides about what came out and was not examined: the From state may go, anything
+// else goes back to its place.
+func (a *applier) rescue(h *folder, it *item) error {
+	found, err := a.look(h, it.name, it, true)
+	if err != nil {
+		return err
+	}
+	if found == isFrom {
+		it.held = heldOld
+		return nil
+	}
+	dir, leaf := split(it.Path)
+	f, err := a.c.enter(dir)
+	if err != nil {
+		return err
+	}
+	fi, err := f.lstat(leaf)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := a.renameNew(h, it.name, f, leaf, it.Path); err != nil {
+			return err
+		}
+		it.held = heldNothing
+		a.dirty.folder(f)
+		return nil
+	case err == nil && it.isMade(fi):
+		return a.swapBack(h, f, leaf, it)
+	}
+	return errors.Join(err, fmt.Errorf("%q holds what was at this path, and stays", join(h.path, it.name)))
+}
+
+// Sweep removes the staged files of the operation id that a crash left, wherever they can lie
+// for the given paths, and makes that durable. It is idempotent; files of other operations
+// stay. Call it before the operation's paths are read for rolling back.
+func (r *Root) Sweep(id string, paths []store.Path) error {
+	c := r.cursor()
+	defer c.close()
+	d := newDirty(r, false)
+	var errs []error
+	for _, p := range slices.SortedFunc(slices.Values(paths), comparePaths) {
+		if err := c.sweep(p, stageName(id, p), d); err != nil {
+			errs = append(errs, fmt.Errorf("sweep %q: %w", p, err))
+		}
+	}
+	return errors.Join(append(errs, d.sync(context.Background()))...)
+}
+
+// sweep looks for a staged file in every folder from the root down to that of p.
+func (c *cursor) sweep(p store.Path, name string, d *dirty) error {
+	if err := c.r.check(p); err != nil {
+		return err
+	}
+	dir, _ := split(p)
+	last, err := c.nearest(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range c.chain {
+		fi, err := f.lstat(name)
+		if err == nil && !fi.IsDir() {
+			err = f.unlink(name, p)
+			d.folder(f)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if f == last {
+			break
+		}
+	}
+	return nil
+}
