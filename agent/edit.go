@@ -159,10 +159,11 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 		return Captured{}, err
 	}
 	defer unlock()
-	named, gaps, err := r.involved(ctx, e)
+	found, gaps, err := r.named(ctx, e)
 	if err != nil {
 		return Captured{}, err
 	}
+	named := slices.Sorted(maps.Keys(found))
 	var (
 		calls []store.Call
 		paths []store.Path
@@ -192,7 +193,12 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 	var c Captured
 	err = r.capture.Record(ctx, paths, known, func(tx *store.WriteTx, read *capture.Readings) error {
 		c = Captured{Gaps: slices.Clone(gaps)}
+		late := false
 		for _, one := range read.All {
+			if one.Reason == store.GapDeadline {
+				late = true
+				continue
+			}
 			if err := after(tx, id, read, one, e, calls, &c); err != nil {
 				return err
 			}
@@ -202,6 +208,9 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 			return err
 		}
 		for _, call := range calls {
+			if late {
+				break // what was not read in time is read when the turn closes
+			}
 			if err := tx.EndCall(call); err != nil {
 				return err
 			}
@@ -286,36 +295,54 @@ func ended(open []store.Call, e Edit, named []store.Path) []store.Call {
 	return all
 }
 
-// involved are the paths that an edit of the named ones concerns, sorted: themselves, what
-// their links lead to, what lies in folders, and folders above them that are not there yet.
-func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.Gap, error) {
+// named are the paths that an event names, sorted, with what lies in folders among them.
+func (r *Recorder) named(ctx context.Context, e Edit) (map[store.Path]store.Kind, []store.Gap, error) {
 	var gaps []store.Gap
-	found := map[store.Path]bool{}
+	found := map[store.Path]store.Kind{}
 	for _, name := range e.Paths {
 		p, err := r.resolve(e, name)
 		if err != nil {
 			gaps = append(gaps, store.Gap{Reason: reason(err), Path: store.Path(name), Tool: e.Tool})
 			continue
 		}
-		found[p] = true
-		if target, ok := r.capture.Root.LinkTarget(p); ok {
-			found[target] = true
-		}
 		kind, _, err := r.capture.Kind(ctx, p)
-		for up := p.Parent(); err == nil && kind == store.Absent && up != "" && !found[up]; up = up.Parent() {
-			upKind, blocked, uerr := r.capture.Kind(ctx, up)
-			if err = uerr; blocked || upKind != store.Absent {
-				break
-			}
-			found[up] = true
-		}
 		if err != nil {
 			return nil, nil, err
 		}
+		found[p] = kind
 		if kind == store.Dir {
 			if g := r.below(p, found, e); g != nil {
 				gaps = append(gaps, *g)
 			}
+		}
+	}
+	return found, gaps, nil
+}
+
+// involved are the paths that an edit of the named ones may change, sorted: besides those, what
+// their links lead to, and folders above them that are not there yet.
+func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.Gap, error) {
+	found, gaps, err := r.named(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	for p, kind := range maps.Clone(found) {
+		if target, ok := r.capture.Root.LinkTarget(p); ok {
+			found[target] = 0
+			p, kind = target, store.Absent // it need not be there
+		}
+		for up := p.Parent(); kind == store.Absent && up != ""; up = up.Parent() {
+			if _, seen := found[up]; seen {
+				break
+			}
+			upKind, blocked, err := r.capture.Kind(ctx, up)
+			if err != nil {
+				return nil, nil, err
+			}
+			if blocked || upKind != store.Absent {
+				break
+			}
+			found[up] = store.Absent
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), gaps, nil
@@ -330,7 +357,7 @@ func (r *Recorder) resolve(e Edit, name string) (store.Path, error) {
 }
 
 // below adds what lies in a folder.
-func (r *Recorder) below(p store.Path, found map[store.Path]bool, e Edit) *store.Gap {
+func (r *Recorder) below(p store.Path, found map[store.Path]store.Kind, e Edit) *store.Gap {
 	entries, err := r.capture.Root.List(p)
 	if err != nil {
 		return &store.Gap{Reason: store.GapUnreadable, Path: p, Tool: e.Tool, Detail: "the folder cannot be listed"}
@@ -342,7 +369,7 @@ func (r *Recorder) below(p store.Path, found map[store.Path]bool, e Edit) *store
 		if len(found) >= maxEntries {
 			return &store.Gap{Reason: store.GapTooMany, Path: p, Tool: e.Tool, Detail: fmt.Sprintf("more than %d entries", maxEntries)}
 		}
-		found[en.Path] = true
+		found[en.Path] = en.Kind
 		if en.Kind == store.Dir {
 			if g := r.below(en.Path, found, e); g != nil {
 				return g

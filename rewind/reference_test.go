@@ -267,6 +267,9 @@ type refResult struct {
 func (r *reference) move(m refMove) refResult {
 	head := r.heads[m.session]
 	ask := func() map[string]ask {
+		if m.target == nil && !m.files {
+			return nil // the conversation is there already
+		}
 		if m.target == nil {
 			return tip(r.heads[m.session])
 		}

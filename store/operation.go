@@ -155,15 +155,16 @@ func (w *WriteTx) KeepPath(id OpID, p Path) error {
 	return err
 }
 
-// FinishOperation marks an operation applied or rolled back.
+// FinishOperation marks an operation applied or rolled back. Its HeadFrom may have become a
+// node below the one that was known when it began: what was looked at is recorded with it.
 func (w *WriteTx) FinishOperation(o Operation) error {
 	var to any
 	if o.HeadTo != 0 {
 		to = o.HeadTo
 	}
 	n, err := w.exec(`
-		UPDATE operation SET state = ?, head_to = ?, written = ?, deleted = ?, ended_ms = ?
-		WHERE id = ? AND state = 1`, o.State, to, o.Written, o.Deleted, ms(w.s.now()), o.ID)
+		UPDATE operation SET state = ?, head_from = ?, head_to = ?, written = ?, deleted = ?, ended_ms = ?
+		WHERE id = ? AND state = 1`, o.State, o.HeadFrom, to, o.Written, o.Deleted, ms(w.s.now()), o.ID)
 	if err != nil {
 		return fmt.Errorf("finish operation %d: %w", o.ID, err)
 	}

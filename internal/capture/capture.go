@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
+	"time"
 
 	"reasonix/blob"
 	"reasonix/internal/workspace"
@@ -120,7 +122,7 @@ func (c *Capturer) Record(ctx context.Context, paths []store.Path, known map[sto
 	maps.Copy(rs.since, known)
 	for {
 		var err error
-		if rs.All, err = c.Read(ctx, paths); err != nil {
+		if rs.All, err = c.readInTime(ctx, paths); err != nil {
 			return err
 		}
 		err = c.Store.Update(ctx, func(tx *store.WriteTx) error { return fn(tx, rs) })
@@ -128,4 +130,35 @@ func (c *Capturer) Record(ctx context.Context, paths []store.Path, known map[sto
 			return err
 		}
 	}
+}
+
+// reserve is what is kept of a caller's deadline for committing what was read.
+const reserve = 300 * time.Millisecond
+
+// readInTime reads paths until the deadline of ctx, less the reserve, comes near. Those that
+// are not done by then are uncaptured: known not to be known.
+func (c *Capturer) readInTime(ctx context.Context, paths []store.Path) ([]Reading, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return c.Read(ctx, paths)
+	}
+	sub, cancel := context.WithDeadline(ctx, deadline.Add(-reserve))
+	defer cancel()
+	all := make([]Reading, 0, len(paths))
+	for batch := range slices.Chunk(paths, 16) {
+		read, err := c.Read(sub, batch)
+		switch {
+		case err == nil:
+			all = append(all, read...)
+		case sub.Err() == nil || ctx.Err() != nil:
+			return nil, err
+		default:
+			for _, p := range batch {
+				late := Reading{Path: p}
+				late.State, late.Reason = store.UncapturedState, store.GapDeadline
+				all = append(all, late)
+			}
+		}
+	}
+	return all, nil
 }
