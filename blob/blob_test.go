@@ -191,7 +191,7 @@ func TestContentsComeBack(t *testing.T) {
 		"two chunks":       {noise(1, 2*c), blob.Chunked, 3},
 		"over two chunks":  {noise(1, 2*c+1), blob.Chunked, 4},
 		"the same chunks":  {make([]byte, 5*c), blob.Chunked, 2},
-		"many chunks":      {noise(2, 20*c+7), blob.Chunked, 22},
+		"many chunks":      {noise(2, 9*c+7), blob.Chunked, 11},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, d := newStore(t)

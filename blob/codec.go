@@ -82,12 +82,14 @@ func decode(enc Encoding, data []byte, size int, base []byte) ([]byte, error) {
 		defer decoders.Put(d)
 		return decodeFrame(d, data, size)
 	case ZstdDelta:
-		d, err := zstd.NewReader(nil, append(decoderOptions(), zstd.WithDecoderDictRaw(dictID, base))...)
-		if err != nil {
+		d := decoders.Get().(*zstd.Decoder)
+		defer decoders.Put(d)
+		if err := d.ResetWithOptions(nil, zstd.WithDecoderDictRaw(dictID, base)); err != nil {
 			return nil, err
 		}
-		defer d.Close()
-		return decodeFrame(d, data, size)
+		raw, err := decodeFrame(d, data, size)
+		// The pool must not keep base alive, nor let a later frame refer to it.
+		return raw, errors.Join(err, d.ResetWithOptions(nil, zstd.WithDecoderDictDelete(dictID)))
 	case Chunked:
 	}
 	return nil, errors.New("it has no bytes of its own")

@@ -32,7 +32,7 @@ type Options struct {
 	// the file lock holds. 0 means 5 s; fractions of a millisecond are dropped.
 	BusyTimeout time.Duration
 
-	// Now is the clock. nil means time.Now.
+	// Now is the clock, which this package does not look at so far. nil means time.Now.
 	Now func() time.Time
 
 	// Migrations holds NNNN_name.sql files at its root, numbered from 0001 without a hole.
