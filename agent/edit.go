@@ -68,8 +68,8 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 		c.Turn = n.Turn
 		var taken []store.Path
 		for _, one := range read.All {
-			if one.Blocker != "" {
-				c.Gaps = append(c.Gaps, blocked(one, e))
+			if one.Blocker != "" { // a write there would follow a link that leads nowhere yet
+				c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)})
 				continue
 			}
 			if g, ok := given[one.Path]; ok && one.State.Kind == store.Uncaptured {
@@ -119,10 +119,6 @@ func (r *Recorder) given(ctx context.Context, e Edit) (map[store.Path]capture.Re
 		all[p] = one
 	}
 	return all, nil
-}
-
-func blocked(one capture.Reading, e Edit) store.Gap {
-	return store.Gap{Reason: store.GapSymlinkedParent, Path: one.Path, Tool: e.Tool, Detail: string(one.Blocker)}
 }
 
 // before adds what a path's row needs: an external row where somebody else changed it since
@@ -232,10 +228,6 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 
 // after records one path's state after a call.
 func after(tx *store.WriteTx, id store.SessionID, read *capture.Readings, one capture.Reading, e Edit, calls []store.Call, c *Captured) error {
-	if one.Blocker != "" {
-		c.Gaps = append(c.Gaps, blocked(one, e))
-		return nil
-	}
 	s, err := tx.Session(id)
 	if err != nil {
 		return err
