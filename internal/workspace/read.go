@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/zeebo/blake3"
 	"golang.org/x/sync/errgroup"
 
 	"reasonix/blob"
@@ -79,28 +78,38 @@ func (r *Root) ReadAll(ctx context.Context, paths []store.Path, put Put) ([]Read
 
 // eachBatch calls do for 0…n-1, neighbours by the same worker, each with a cursor of its own.
 func (r *Root) eachBatch(ctx context.Context, n, workers int, do func(context.Context, *cursor, int) error) error {
-	batch := max(1, min(readBatch, n/workers))
-	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range min(workers, n) {
-		g.Go(func() error {
-			c := r.cursor()
-			defer c.close()
-			for {
-				end := int(next.Add(int64(batch)))
-				if end-batch >= n {
-					return nil
+	batch := max(1, min(readBatch, n/workers))
+	work := func(ctx context.Context) error {
+		c := r.cursor()
+		defer c.close()
+		for {
+			end := int(next.Add(int64(batch)))
+			if end-batch >= n {
+				return nil
+			}
+			for i := end - batch; i < min(end, n); i++ {
+				if err := ctx.Err(); err != nil {
+					return err
 				}
-				for i := end - batch; i < min(end, n); i++ {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					if err := do(ctx, c, i); err != nil {
-						return err
-					}
+				if err := do(ctx, c, i); err != nil {
+					return err
 				}
 			}
-		})
+		}
+	}
+	return r.parallel(ctx, min(workers, n), work)
+}
+
+// parallel runs work in n goroutines; in the caller's own when one is enough or faults are
+// asked for, so that the n-th call is always the same one.
+func (r *Root) parallel(ctx context.Context, n int, work func(context.Context) error) error {
+	if n <= 1 || r.o.Fault != nil {
+		return work(ctx)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for range n {
+		g.Go(func() error { return work(ctx) })
 	}
 	return g.Wait()
 }
@@ -127,13 +136,11 @@ type sink func(io.Reader) (*blob.Prepared, blob.Hash, error)
 
 // hashOnly is the sink for states whose content is not to be kept.
 func hashOnly(r io.Reader) (*blob.Prepared, blob.Hash, error) {
-	h := blake3.New()
-	if _, err := io.Copy(h, r); err != nil {
+	content, err := blob.Digest(r)
+	if err != nil {
 		return nil, blob.Hash{}, err
 	}
-	var sum blob.Hash
-	h.Sum(sum[:0])
-	return nil, sum, nil
+	return nil, content.Hash(), nil
 }
 
 func (c *cursor) readState(ctx context.Context, p store.Path, to sink) (Reading, error) {

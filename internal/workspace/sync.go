@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"reasonix/store"
 )
 
@@ -47,7 +45,7 @@ func (d *dirty) folder(f *folder) {
 }
 
 // file takes over an open file of f whose mode changed. It is closed when it is synced.
-func (d *dirty) file(f *folder, file *os.File) error {
+func (d *dirty) file(ctx context.Context, f *folder, file *os.File) error {
 	if d.bulk {
 		d.folder(f)
 		return file.Close()
@@ -56,7 +54,7 @@ func (d *dirty) file(f *folder, file *os.File) error {
 	if len(d.files) < maxOpen {
 		return nil
 	}
-	return d.syncFiles()
+	return d.syncFiles(ctx)
 }
 
 func (d *dirty) close() {
@@ -67,7 +65,7 @@ func (d *dirty) close() {
 }
 
 func (d *dirty) sync(ctx context.Context) error {
-	if err := d.syncFiles(); err != nil {
+	if err := d.syncFiles(ctx); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	if err := d.syncDevices(); err != nil {
@@ -104,28 +102,23 @@ func (f *folder) sync() error {
 	return syncFolder(h)
 }
 
-func (d *dirty) syncFiles() error {
-	var g errgroup.Group
+func (d *dirty) syncFiles(ctx context.Context) error {
+	defer d.close()
 	var next atomic.Int64
-	for range min(syncWorkers, len(d.files)) {
-		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(d.files) {
-					return nil
-				}
-				if err := d.r.fault("fsync", store.Path(d.files[i].Name())); err != nil {
-					return err
-				}
-				if err := syncFile(d.files[i]); err != nil {
-					return err
-				}
+	return d.r.parallel(ctx, min(syncWorkers, len(d.files)), func(ctx context.Context) error {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(d.files) {
+				return nil
 			}
-		})
-	}
-	err := g.Wait()
-	d.close()
-	return err
+			if err := d.r.fault("fsync", store.Path(d.files[i].Name())); err != nil {
+				return err
+			}
+			if err := syncFile(d.files[i]); err != nil {
+				return err
+			}
+		}
+	})
 }
 
 func (d *dirty) syncDevices() error {

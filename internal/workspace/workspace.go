@@ -38,7 +38,9 @@ type Options struct {
 	// Fault is a seam for tests. It is called before every system call on user files with one
 	// of "lstat", "open", "read", "readlink", "readdir", "create", "write", "chmod", "fsync",
 	// "sync", "rename", "exchange", "unlink", "rmdir", "mkdir", "symlink"; an error makes that
-	// call fail without being made. It must be safe for concurrent use. nil means none.
+	// call fail without being made. nil means none. With a Fault everything is done in the
+	// caller's goroutine, one call after another: the n-th call is the same one each time, and
+	// Fault may panic to stand for a kill.
 	Fault func(op string, p store.Path) error
 	// Now is the clock that signatures are compared with; nil means time.Now.
 	Now func() time.Time
