@@ -127,8 +127,10 @@ func TestFaultAtEveryCall(t *testing.T) {
 					step = 5
 				}
 				before, after := 0, 0
+				template := faultWorld(t, sc.prepare)
+				template.close()
 				for n := 1; ; n += step {
-					w := faultWorld(t, sc.prepare)
+					w := template.copy()
 					r := sc.request
 					r.Session = w.ids[0]
 					was := w.shapeOf()

@@ -2,6 +2,8 @@ package rewind_test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -24,6 +26,34 @@ func (w *world) at(now func() time.Time) {
 	w.must(err)
 	w.capture = &capture.Capturer{Store: s, Root: w.capture.Root}
 	w.recorder, w.engine = agent.NewRecorder(w.capture), rewind.New(w.capture, rewind.Options{})
+}
+
+// copy is another world in the same state; the one that is copied must be closed.
+func (w *world) copy() *world {
+	w.t.Helper()
+	c := *w
+	c.dir, c.file = filepath.Join(w.t.TempDir(), "w"), filepath.Join(w.t.TempDir(), "store.db")
+	w.must(os.CopyFS(c.dir, os.DirFS(w.dir)))
+	err := filepath.WalkDir(w.dir, func(name string, d fs.DirEntry, err error) error { // CopyFS keeps no modes
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(w.dir, name)
+		if err != nil {
+			return err
+		}
+		return os.Chmod(filepath.Join(c.dir, rel), info.Mode().Perm())
+	})
+	w.must(err)
+	b, err := os.ReadFile(w.file)
+	w.must(err)
+	w.must(os.WriteFile(c.file, b, 0o600))
+	c.open()
+	return &c
 }
 
 // damage flips a byte of a content in the store, behind its back.
