@@ -60,8 +60,11 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 			if _, err := tx.BeginTurn(id, "", NoPrompt); err != nil {
 				return err
 			}
+			if s, err = tx.Session(id); err != nil {
+				return err
+			}
 		}
-		n, err := tx.Writable(id)
+		n, err := tx.WritableOf(s)
 		if err != nil {
 			return err
 		}
@@ -93,7 +96,7 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 		if err := tx.AddCall(id, store.Call{Key: e.Call, Kind: store.EditCall, Tool: e.Tool, Node: n.ID, Paths: taken}); err != nil {
 			return err
 		}
-		return seen(tx, id)
+		return seen(tx, s)
 	})
 	return c, err
 }
@@ -221,7 +224,7 @@ func (r *Recorder) AfterEdit(ctx context.Context, id store.SessionID, e Edit) (C
 		if err != nil {
 			return err
 		}
-		return seen(tx, id)
+		return seen(tx, s)
 	})
 	return c, err
 }

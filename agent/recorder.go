@@ -106,7 +106,7 @@ func (r *Recorder) BeginTurn(ctx context.Context, id store.SessionID, key, promp
 			if err := tx.AppendMessages(turn.Node, ready); err != nil {
 				return err
 			}
-			return seen(tx, id)
+			return seen(tx, s)
 		})
 		if err != nil || !open {
 			return turn, err
@@ -128,14 +128,18 @@ func (r *Recorder) Append(ctx context.Context, id store.SessionID, messages []js
 		return err
 	}
 	return r.update(ctx, func(tx *store.WriteTx) error {
-		n, err := tx.Writable(id)
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		n, err := tx.WritableOf(s)
 		if err != nil {
 			return err
 		}
 		if err := tx.AppendMessages(n, ready); err != nil {
 			return err
 		}
-		return seen(tx, id)
+		return seen(tx, s)
 	})
 }
 
@@ -165,7 +169,7 @@ func (r *Recorder) Compact(ctx context.Context, id store.SessionID, from, to int
 		if err != nil {
 			return err
 		}
-		return seen(tx, id)
+		return seen(tx, s)
 	})
 }
 
@@ -179,7 +183,13 @@ func (r *Recorder) EndTurn(ctx context.Context, id store.SessionID, status store
 	if err := r.capture.CloseTurn(ctx, id, status); err != nil {
 		return err
 	}
-	return r.capture.Store.Update(ctx, func(tx *store.WriteTx) error { return seen(tx, id) })
+	return r.capture.Store.Update(ctx, func(tx *store.WriteTx) error {
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		return seen(tx, s)
+	})
 }
 
 // AddGap records that something was not captured.
@@ -202,11 +212,11 @@ func (r *Recorder) update(ctx context.Context, fn func(*store.WriteTx) error) er
 }
 
 // seen notes an event of the session, which is the current one by that.
-func seen(tx *store.WriteTx, id store.SessionID) error {
-	if err := tx.Touch(id); err != nil {
+func seen(tx *store.WriteTx, s store.Session) error {
+	if err := tx.Touch(s.ID); err != nil || s.Current {
 		return err
 	}
-	return tx.SetCurrent(id)
+	return tx.SetCurrent(s.ID)
 }
 
 func addGap(tx *store.WriteTx, id store.SessionID, g store.Gap) error {

@@ -16,9 +16,7 @@ func (t *Tx) pathID(p Path) (int64, error) {
 	if err := noRows(err, nil); err != nil {
 		return 0, err
 	}
-	if id != 0 {
-		t.paths[p] = id
-	}
+	t.paths[p] = id // 0 too: only this transaction could add it meanwhile
 	return id, nil
 }
 

@@ -137,7 +137,7 @@ func (s *Store) Backup(ctx context.Context, to string) error { return s.db.Backu
 // Tx reads one consistent snapshot.
 type Tx struct {
 	r     *db.ReadTx
-	paths map[Path]int64 // ids seen in this transaction
+	paths map[Path]int64 // ids seen in this transaction; 0 for one that is not there
 }
 
 // WriteTx reads and writes; nothing is there until it commits, then all is, durably.

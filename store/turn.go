@@ -213,6 +213,12 @@ func (w *WriteTx) Writable(id SessionID) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
+	return w.WritableOf(s)
+}
+
+// WritableOf is Writable for a session that was read in this transaction and has not changed
+// since.
+func (w *WriteTx) WritableOf(s Session) (Node, error) {
 	if s.Open != 0 {
 		return w.Node(s.Open)
 	}
@@ -224,6 +230,6 @@ func (w *WriteTx) Writable(id SessionID) (Node, error) {
 	if s.OpenTurn != 0 {
 		open = n.ID
 	}
-	_, err = w.exec(`UPDATE session SET head_id = ?, open_id = ? WHERE sid = ?`, n.ID, open, id)
+	_, err = w.exec(`UPDATE session SET head_id = ?, open_id = ? WHERE sid = ?`, n.ID, open, s.ID)
 	return n, err
 }
