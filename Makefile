@@ -1,0 +1,50 @@
+# Everything here needs Go and nothing else, but race, which needs a C compiler too.
+# The tools are pinned in tools/go.mod and built by the first call.
+
+export CGO_ENABLED = 0
+
+GO       ?= go
+TOOL      = $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 10s
+BENCH    ?= .
+COUNT    ?= 1
+TARGETS   = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: build test race lint fmt fuzz bench cross crash demo ci
+
+build: ## bin/reasonix
+	$(GO) build -trimpath -o bin/ ./cmd/reasonix
+
+test: ## the whole suite, script tests included
+	$(GO) test ./...
+
+race: ## the suite with the race detector
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+lint: ## style, layers, formatting
+	$(TOOL) golangci-lint run ./...
+
+fmt: ## format in place
+	$(TOOL) golangci-lint fmt ./...
+
+fuzz: ## every fuzz target for FUZZTIME
+	GO="$(GO)" FUZZTIME="$(FUZZTIME)" .ci/fuzz
+
+bench: ## BENCH=regexp COUNT=n; compare two outputs with: go tool -modfile=tools/go.mod benchstat OLD NEW
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+cross: ## bin/reasonix-OS-ARCH for every system
+	@set -e; for t in $(TARGETS); do \
+		os=$${t%/*}; arch=$${t#*/}; exe=; if [ $$os = windows ]; then exe=.exe; fi; \
+		echo "build $$t"; \
+		GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o bin/reasonix-$$os-$$arch$$exe ./cmd/reasonix; \
+	done
+
+crash: ## faults at every step, kills at every point
+	$(GO) test -run 'Kill|Crash|Fault' -count=1 ./...
+
+demo: build ## record, rewind, undo, fork in a folder of its own
+	bin/reasonix demo
+
+ci: ## what must pass before a merge
+	.ci/run
