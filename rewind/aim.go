@@ -191,14 +191,11 @@ func (a *aim) switchTo(tx *store.Tx) error {
 // takeBack resolves an undo or a redo: to the node, and for the operation's own paths to the
 // states, that were there just before what it takes back.
 func (a *aim) takeBack(tx *store.Tx, r Request) error {
-	ops, err := tx.Operations(a.session.ID)
-	if err != nil {
-		return err
-	}
+	var err error
 	if r.Kind == store.OpRedo {
-		a.of, err = newestUndo(ops)
+		a.of, err = redoable(tx, a.session.ID)
 	} else {
-		a.of, err = undoable(ops, r.Op)
+		a.of, err = undoable(tx, a.session.ID, r.Op)
 	}
 	if err != nil {
 		return err
@@ -224,23 +221,25 @@ func (a *aim) takeBack(tx *store.Tx, r Request) error {
 	return nil
 }
 
-// undoable finds the operation that an undo takes back; ops are newest first.
-func undoable(ops []store.Operation, id store.OpID) (store.Operation, error) {
-	for _, o := range ops {
-		if id != 0 && o.ID != id {
-			continue
+// undoable finds the operation that an undo takes back: the one named, or the newest that stands.
+func undoable(tx *store.Tx, session store.SessionID, id store.OpID) (store.Operation, error) {
+	if id == 0 {
+		o, err := tx.NewestStanding(session, store.OpRewind, store.OpRedo, store.OpCompact, store.OpDelete)
+		if errors.Is(err, store.ErrNoOperation) {
+			err = ErrNothingToUndo
 		}
-		if o.State == store.Applied && o.UndoneBy == 0 && o.Kind.Undoable() {
-			return o, nil
-		}
-		if id != 0 {
-			return o, fmt.Errorf("operation %d, a %s, %s: %w", o.ID, o.Kind, whyNot(o), ErrNotUndoable)
-		}
+		return o, err
 	}
-	if id != 0 {
-		return store.Operation{}, fmt.Errorf("operation %d: %w", id, store.ErrNoOperation)
+	o, err := tx.Operation(id)
+	switch {
+	case err != nil:
+		return o, err
+	case o.Session != session:
+		return o, fmt.Errorf("operation %d belongs to session %s: %w", id, o.Session, store.ErrNoOperation)
+	case o.State != store.Applied || o.UndoneBy != 0 || !o.Kind.Undoable():
+		return o, fmt.Errorf("operation %d, a %s, %s: %w", o.ID, o.Kind, whyNot(o), ErrNotUndoable)
 	}
-	return store.Operation{}, ErrNothingToUndo
+	return o, nil
 }
 
 func whyNot(o store.Operation) string {
@@ -255,20 +254,12 @@ func whyNot(o store.Operation) string {
 	return "is of a kind that undo passes over"
 }
 
-// newestUndo finds the undo that a redo takes back. A later rewind, compaction or deletion
-// that stands ends the chain; new turns do not.
-func newestUndo(ops []store.Operation) (store.Operation, error) {
-	for _, o := range ops {
-		if o.State != store.Applied || o.UndoneBy != 0 {
-			continue
-		}
-		switch o.Kind {
-		case store.OpUndo:
-			return o, nil
-		case store.OpRewind, store.OpCompact, store.OpDelete:
-			return o, ErrNothingToRedo
-		case store.OpRedo, store.OpSwitch, store.OpFork, store.OpImport, store.OpGC:
-		}
+// redoable finds the undo that a redo takes back. A later rewind, compaction or deletion that
+// stands ends the chain; new turns do not.
+func redoable(tx *store.Tx, session store.SessionID) (store.Operation, error) {
+	o, err := tx.NewestStanding(session, store.OpUndo, store.OpRewind, store.OpCompact, store.OpDelete)
+	if errors.Is(err, store.ErrNoOperation) || err == nil && o.Kind != store.OpUndo {
+		err = ErrNothingToRedo
 	}
-	return store.Operation{}, ErrNothingToRedo
+	return o, err
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"reasonix/internal/capture"
 	"reasonix/store"
@@ -222,17 +225,23 @@ func (e *Engine) report(ctx context.Context, d *draft, conflicts map[store.Path]
 // provable reads every content that the plan needs: an operation that could not be finished
 // is not begun.
 func (e *Engine) provable(ctx context.Context, d *draft) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range slices.Sorted(maps.Keys(d.steps)) {
 		s := d.steps[p]
 		if !s.to.HasContent() || (s.from.Kind == s.to.Kind && s.from.Blob == s.to.Blob) {
 			continue
 		}
-		if err := e.capture.Store.Blobs().Verify(ctx, s.to.Blob); err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("check contents: %w", err)
+		g.Go(func() error {
+			err := e.capture.Store.Blobs().Verify(ctx, s.to.Blob)
+			switch {
+			case err == nil:
+				return nil
+			case ctx.Err() != nil:
+				return fmt.Errorf("check contents: %w", ctx.Err())
 			}
 			return &DamageError{Path: p, Blob: s.to.Blob, Err: err}
-		}
+		})
 	}
-	return nil
+	return g.Wait()
 }

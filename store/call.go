@@ -120,7 +120,7 @@ func (t *Tx) Activities() ([]Activity, error) {
 		SELECT s.sid, s.event_ms
 		FROM session s
 		WHERE s.deleted_ms IS NULL
-		  AND (s.open_turn_id IS NOT NULL OR EXISTS (SELECT 1 FROM call c WHERE c.session_id = s.id))
+		  AND s.id IN (SELECT id FROM session WHERE open_turn_id IS NOT NULL UNION SELECT session_id FROM call)
 		ORDER BY s.id`)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"reasonix/db"
 )
@@ -197,35 +199,84 @@ func (t *Tx) newestIn(line []span, p Path) (*Placed, error) {
 	return nil, nil
 }
 
-func scanPlaced(row scanner) (*Placed, error) {
+func scanPlaced(row scanner, more ...any) (*Placed, error) {
 	var (
 		p       Placed
 		created int64
 	)
 	n := &p.Node
-	c, err := scanChange(row, &p.Seq, &n.ID, &n.Parent, &n.Kind, &n.Segment, &n.Depth, &n.Turn, &n.MsgStart, &n.MsgCount, &created)
+	dest := []any{&p.Seq, &n.ID, &n.Parent, &n.Kind, &n.Segment, &n.Depth, &n.Turn, &n.MsgStart, &n.MsgCount, &created}
+	c, err := scanChange(row, append(dest, more...)...)
 	p.Change, n.Created = c, at(created)
 	return &p, err
 }
 
 // Known are the newest rows on the line of head for several paths; paths that the line knows
-// nothing of are left out.
+// nothing of are left out. It asks once for each segment, however many paths there are.
 func (t *Tx) Known(head NodeID, paths []Path) (map[Path]*Placed, error) {
+	known := make(map[Path]*Placed, len(paths))
+	ids := make([]int64, 0, len(paths))
+	for _, p := range paths {
+		id, err := t.pathID(p)
+		if err != nil {
+			return nil, err
+		}
+		if id != 0 {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return known, nil
+	}
 	line, err := t.spans(head, true)
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[Path]*Placed, len(paths))
-	for _, p := range paths {
-		row, err := t.newestIn(line, p)
+	for _, s := range line {
+		if len(ids) == 0 {
+			break
+		}
+		found, err := t.knownIn(s, ids, known)
 		if err != nil {
 			return nil, err
 		}
-		if row != nil {
-			known[p] = row
-		}
+		ids = slices.DeleteFunc(ids, func(id int64) bool { return found[id] })
 	}
 	return known, nil
+}
+
+// knownIn adds the newest rows of a span for the paths of ids, and says which it found.
+func (t *Tx) knownIn(s span, ids []int64, known map[Path]*Placed) (map[int64]bool, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.r.Query(`
+		WITH g AS MATERIALIZED (
+		  SELECT c.path_id, max(c.depth << 24 | c.seq) AS last
+		  FROM json_each(?1) j
+		  CROSS JOIN change c ON c.path_id = j.value AND c.segment = ?2 AND c.depth BETWEEN ?3 AND ?4
+		  GROUP BY c.path_id
+		)
+		SELECT `+changeColumns+`, c.seq, `+nodeColumns+`, g.path_id
+		FROM g
+		CROSS JOIN change c ON c.segment = ?2 AND c.depth = g.last >> 24 AND c.seq = g.last & 16777215
+		`+changeJoins+`
+		JOIN node n ON n.segment = c.segment AND n.depth = c.depth`, string(list), s.segment, s.low, s.high)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := make(map[int64]bool, len(ids))
+	for rows.Next() {
+		var id int64
+		p, err := scanPlaced(rows, &id)
+		if err != nil {
+			return nil, err
+		}
+		known[p.Path], found[id] = p, true
+	}
+	return found, rows.Err()
 }
 
 // History are all rows about p on the line of head, newest first.

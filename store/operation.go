@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"fmt"
 )
 
@@ -27,6 +28,27 @@ func (t *Tx) Operation(id OpID) (Operation, error) {
 // Operations are the log, newest first: of one session, or of all when id is "".
 func (t *Tx) Operations(id SessionID) ([]Operation, error) {
 	return t.operations(`WHERE ? IN ('', s.sid) ORDER BY o.id DESC`, id)
+}
+
+// NewestStanding is the newest applied operation of a session that stands and is of one of
+// kinds; ErrNoOperation when there is none.
+func (t *Tx) NewestStanding(id SessionID, kinds ...OpKind) (Operation, error) {
+	mask := 0
+	for _, k := range kinds {
+		mask |= 1 << k
+	}
+	ops, err := t.operations(`
+		WHERE o.session_id = (SELECT id FROM session WHERE sid = ?)
+		  AND o.state = 2 AND o.undone_by IS NULL AND (? >> o.kind) & 1
+		ORDER BY o.id DESC
+		LIMIT 1`, id, mask)
+	if err == nil && len(ops) == 0 {
+		err = ErrNoOperation
+	}
+	if err != nil {
+		return Operation{}, err
+	}
+	return ops[0], nil
 }
 
 // Unfinished are the operations whose files may be in either state: recovery's work.
@@ -119,10 +141,10 @@ func (w *WriteTx) AddOperation(o Operation, paths []OpPath) (OpID, error) {
 			return 0, fmt.Errorf("log operation on %q: %w", p.Path, err)
 		}
 	}
-	if o.State == Applied {
-		err = w.settle(o.Session)
+	if o.ID = OpID(id); o.State == Applied {
+		err = w.settle(o)
 	}
-	return OpID(id), err
+	return o.ID, err
 }
 
 func (w *WriteTx) addOperationPath(id OpID, p OpPath) error {
@@ -171,13 +193,50 @@ func (w *WriteTx) FinishOperation(o Operation) error {
 	if n != 1 {
 		return fmt.Errorf("finish operation %d: it is finished already: %w", o.ID, ErrInvalid)
 	}
-	return w.settle(o.Session)
+	if o.State != Applied {
+		return nil
+	}
+	return w.settle(o)
 }
 
-// settle works out which operations of a session stand. An undo or redo covers those from the
-// one it names up to itself; an operation stands when no standing later one covers it.
-func (w *WriteTx) settle(id SessionID) error {
-	ops, err := w.operations(`WHERE s.sid = ? AND o.state = 2 ORDER BY o.id DESC`, id)
+// settle works out which operations of a session stand once o is applied. An undo or redo
+// covers those from the one it names up to itself; an operation stands when no standing later
+// one covers it.
+func (w *WriteTx) settle(o Operation) error {
+	if o.Of == 0 {
+		return nil // it covers none, and nothing is later than it
+	}
+	row, err := w.rowOf(o.Session)
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(`
+		UPDATE operation SET undone_by = ?
+		WHERE session_id = ? AND id >= ? AND id < ? AND state = 2 AND kind IN (1, 2, 3, 6, 9)`, o.ID, row, o.Of, o.ID)
+	if err != nil {
+		return err
+	}
+	// What was covered by one of those is not any more. No operation from o.Of on that stands
+	// covers what is before it, so the ones before it decide among themselves.
+	// Those among them that take back may cover still earlier ones again.
+	low := o.Of
+	for {
+		var min sql.NullInt64
+		err := w.r.Get(&min, `
+			SELECT min(coalesce(min(of_id, id), id))
+			FROM operation
+			WHERE session_id = ? AND id < ? AND (undone_by >= ? OR id >= ?)`, row, o.Of, o.Of, low)
+		if err != nil {
+			return err
+		}
+		if !min.Valid || OpID(min.Int64) >= low {
+			break
+		}
+		low = OpID(min.Int64)
+	}
+	ops, err := w.operations(`
+		WHERE o.session_id = ? AND o.state = 2 AND o.id BETWEEN ? AND ?
+		ORDER BY o.id DESC`, row, low, o.Of-1)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (t *Tx) ends(side []span) (map[Path]end, error) {
 			  WHERE segment = ?1 AND depth BETWEEN ?2 AND ?3
 			  GROUP BY path_id
 			)
-			SELECT p.path, f.before_kind, f.before_mode, bb.hash, coalesce(bb.size, 0),
+			SELECT p.path, p.id, f.before_kind, f.before_mode, bb.hash, coalesce(bb.size, 0),
 			       c.after_kind, c.after_mode, ab.hash, coalesce(ab.size, 0), c.origin, g.agent, g.foreign_
 			FROM g
 			JOIN path p ON p.id = g.path_id
@@ -145,14 +145,16 @@ func (t *Tx) ends(side []span) (map[Path]end, error) {
 			var (
 				e                   end
 				path, before, after []byte
+				id                  int64
 			)
-			err := rows.Scan(&path, &e.before.Kind, &e.before.Mode, &before, &e.before.Size,
+			err := rows.Scan(&path, &id, &e.before.Kind, &e.before.Mode, &before, &e.before.Size,
 				&e.after.Kind, &e.after.Mode, &after, &e.after.Size, &e.last, &e.agent, &e.foreign)
 			if err != nil {
 				return nil, closing(rows, err)
 			}
 			copy(e.before.Blob[:], before)
 			copy(e.after.Blob[:], after)
+			t.paths[Path(path)] = id
 			if older, ok := all[Path(path)]; ok {
 				e.before, e.agent, e.foreign = older.before, e.agent || older.agent, e.foreign || older.foreign
 			}

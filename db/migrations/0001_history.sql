@@ -78,6 +78,8 @@ CREATE TABLE session (
 
 CREATE UNIQUE INDEX session_source ON session (source, source_id) WHERE source_id <> '';
 CREATE INDEX session_head ON session (head_id);
+CREATE INDEX session_open ON session (open_id) WHERE open_id IS NOT NULL;
+CREATE INDEX session_open_turn ON session (open_turn_id) WHERE open_turn_id IS NOT NULL;
 
 CREATE TABLE workspace (
   id          INTEGER PRIMARY KEY CHECK (id = 1),
