@@ -103,10 +103,7 @@ func (it *item) verb() string {
 // openFolders lets the owner into folders whose mode would keep this operation out. The mode
 // that they are to have comes with setModes.
 func (a *applier) openFolders() error {
-	closed := func(it *item) bool {
-		return it.From.Kind == store.Dir && it.parentOf && it.From.Mode&folderMode != folderMode
-	}
-	return a.each(false, closed, func(f *folder, leaf string, it *item) error {
+	return a.each(false, (*item).closed, func(f *folder, leaf string, it *item) error {
 		fi, err := f.lstat(leaf)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -42,11 +42,12 @@ func TestEveryKindBecomesEveryKind(t *testing.T) {
 	for i, from := range aThing {
 		for j, to := range aThing {
 			t.Run(fmt.Sprintf("%d to %d", i, j), func(t *testing.T) {
+				t.Parallel()
 				if os.Geteuid() != 0 && (i == 4 || j == 4) {
 					t.Skip("a file of mode 0000 cannot be captured by its owner")
 				}
 				for _, noSwap := range []bool{false, true} {
-					w := newWorld(t, from)
+					w := newFastWorld(t, from)
 					if noSwap {
 						workspace.NoSwap(w.root)
 					}
@@ -65,6 +66,7 @@ func TestEveryKindBecomesEveryKind(t *testing.T) {
 
 // TestManyFiles takes the way of many files: one sync for all of them.
 func TestManyFiles(t *testing.T) {
+	t.Parallel()
 	from, to := tree{}, tree{}
 	for i := range 60 {
 		d := fmt.Sprintf("d%d/", i%7)
@@ -80,6 +82,7 @@ func TestManyFiles(t *testing.T) {
 }
 
 func TestNamesAreBytes(t *testing.T) {
+	t.Parallel()
 	names := []string{
 		long, "new\nline", `quote"'`, `back\slash`, "\xff\xfe", "-dash", " space ", "é", "e\u0301", "*?[", "..x", "...", "~",
 	}
@@ -99,6 +102,7 @@ func TestNamesAreBytes(t *testing.T) {
 }
 
 func TestDeepTree(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat("deep/", 200)
 	from := tree{}
 	for p := strings.TrimSuffix(deep, "/"); p != "."; p = path.Dir(p) {
@@ -124,10 +128,11 @@ func TestCaseOnlyRename(t *testing.T) {
 // TestRandomTrees plays random trees into each other, many of them with a change of kind on
 // the way.
 func TestRandomTrees(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	w := newWorld(t, tree{})
+	w := newFastWorld(t, tree{})
 	for range 150 {
 		to := randomTree(rnd)
 		w.must(w.apply(w.root, w.stepsTo(to)))

@@ -164,6 +164,15 @@ func (f *folder) lstat(name string) (fs.FileInfo, error) {
 	return f.dir.Lstat(name)
 }
 
+// openFile opens a file for reading. os.Root may have followed a link that stays inside the
+// root: the caller compares what it got with what lstat said.
+func (f *folder) openFile(name string) (*os.File, error) {
+	if err := f.r.fault("open", join(f.path, name)); err != nil {
+		return nil, err
+	}
+	return f.dir.OpenFile(name, openFlags, 0)
+}
+
 // handle returns an open file of the folder itself.
 func (f *folder) handle() (*os.File, error) {
 	if f.file == nil {

@@ -236,10 +236,7 @@ func (f *folder) readLink(leaf string, sig Sig, to sink) (Reading, error) {
 func (f *folder) readFile(ctx context.Context, leaf string, seen fs.FileInfo, to sink) (Reading, error) {
 	start := f.r.o.Now()
 	p := join(f.path, leaf)
-	if err := f.r.fault("open", p); err != nil {
-		return Reading{}, err
-	}
-	file, err := f.dir.OpenFile(leaf, openFlags, 0)
+	file, err := f.openFile(leaf)
 	if errors.Is(err, fs.ErrPermission) {
 		return unreadable(sigOf(seen, start), err), nil
 	}

@@ -74,7 +74,7 @@ func (a *applier) chmod(f *folder, name string, it *item, fi fs.FileInfo, mode u
 	if err := a.s.r.fault("chmod", it.Path); err != nil {
 		return err
 	}
-	file, err := f.dir.OpenFile(name, openFlags, 0)
+	file, err := f.openFile(name)
 	if errors.Is(err, fs.ErrPermission) {
 		a.dirty.folder(f)
 		return chmodAt(f, name, bits)

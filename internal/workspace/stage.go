@@ -28,7 +28,7 @@ type Contents func(ctx context.Context, h blob.Hash) (io.ReadCloser, error)
 type Staged struct {
 	r     *Root
 	items []*item
-	dirs  map[store.Path]*item // those whose From is a folder
+	dirs  map[store.Path]*item // those that are or become folders
 	kept  []store.Path
 }
 
@@ -47,7 +47,7 @@ func (r *Root) Stage(ctx context.Context, id string, steps []Step, contents Cont
 	}
 	s := &Staged{r: r, items: items, dirs: make(map[store.Path]*item)}
 	for _, it := range items {
-		if it.From.Kind == store.Dir {
+		if it.From.Kind == store.Dir || it.To.Kind == store.Dir {
 			s.dirs[it.Path] = it
 		}
 	}

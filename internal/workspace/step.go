@@ -10,7 +10,9 @@ import (
 // folderMode is that of a folder while it is filled.
 const folderMode = 0o700
 
-// Step is one path's way from one state to another. Neither may be uncaptured (I6).
+// Step is one path's way from one state to another. Neither may be uncaptured (I6). A folder
+// whose mode keeps its owner out is opened for the steps below it when it is a step itself,
+// also one that changes nothing (From == To), and closed again.
 type Step struct {
 	Path     store.Path
 	From, To store.State
@@ -19,13 +21,15 @@ type Step struct {
 	Sig Sig
 }
 
-// Intermediate reports whether st is a state that Apply itself may leave s in when it is
-// interrupted, beside From and To:
+// Intermediate reports whether st is a state that Apply itself may leave the path in when it is
+// interrupted, beside From and To, on the way there or on the way back:
 //
 //   - absent, when From and To are of different kinds and neither is absent: what stands in
 //     the way is removed before the new thing is made;
-//   - a folder of mode 0700, when To is a folder and From none: its own mode comes last;
-//   - a folder of mode From | 0700: what it holds is changed before its own mode.
+//   - a folder of mode 0700, when one of them is a folder and the other is not: a folder gets
+//     its own mode when it is filled;
+//   - a folder with its mode of From or To and 0700: what a folder holds is changed before its
+//     own mode is.
 //
 // Files and symlinks are replaced in one go and have none.
 func (s Step) Intermediate(st store.State) bool {
@@ -34,10 +38,9 @@ func (s Step) Intermediate(st store.State) bool {
 	case store.Absent:
 		return from != to && from != store.Absent && to != store.Absent
 	case store.Dir:
-		if from == store.Dir {
-			return st.Mode == s.From.Mode|folderMode
-		}
-		return to == store.Dir && st.Mode == folderMode
+		return (from == store.Dir) != (to == store.Dir) && st.Mode == folderMode ||
+			from == store.Dir && st.Mode == s.From.Mode|folderMode ||
+			to == store.Dir && st.Mode == s.To.Mode|folderMode
 	case store.File, store.Symlink, store.Uncaptured:
 	}
 	return false
@@ -59,7 +62,7 @@ type item struct {
 	// inWay says that it is removed before anything is made: a kind changes between folder and
 	// no folder, here or in a folder above.
 	inWay bool
-	// parentOf says that other steps lie below.
+	// parentOf says that something below changes.
 	parentOf bool
 }
 
@@ -73,8 +76,13 @@ const (
 	heldUnknown      // what came out and was not examined yet: it may be somebody's only copy
 )
 
+// closed reports whether it is a folder whose mode keeps its owner from what is to be done in it.
+func (it *item) closed() bool {
+	return it.From.Kind == store.Dir && it.parentOf && it.From.Mode&folderMode != folderMode
+}
+
 // newItems checks the steps and puts them in the order of comparePaths. Steps that change
-// nothing are left out.
+// nothing are left out, but for folders that have to be opened for others.
 func (r *Root) newItems(id string, steps []Step) ([]*item, error) {
 	items := make([]*item, 0, len(steps))
 	for _, s := range steps {
@@ -87,7 +95,7 @@ func (r *Root) newItems(id string, steps []Step) ([]*item, error) {
 	if err := relate(items); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(items, func(it *item) bool { return it.From == it.To }), nil
+	return slices.DeleteFunc(items, func(it *item) bool { return it.From == it.To && !it.closed() }), nil
 }
 
 func (r *Root) checkStep(s Step) error {
@@ -123,7 +131,7 @@ func relate(items []*item) error {
 		fromDir, toDir := it.From.Kind == store.Dir, it.To.Kind == store.Dir
 		it.inWay = fromDir != toDir && it.From.Kind != store.Absent && it.To.Kind != store.Absent
 		for _, parent := range above {
-			parent.parentOf = true
+			parent.parentOf = parent.parentOf || it.From != it.To
 			if parent.To.Kind != store.Dir && it.To.Kind != store.Absent {
 				return fmt.Errorf("step %q: %w: %q is to be no folder", it.Path, ErrInvalid, parent.Path)
 			}

@@ -67,7 +67,25 @@ type world struct {
 
 func newWorld(t testing.TB, files tree, o ...workspace.Options) *world {
 	t.Helper()
-	w := &world{t: t, dir: realTemp(t), mem: &memory{}}
+	return newWorldAt(t, realTemp(t), files, o...)
+}
+
+// newFastWorld is newWorld in memory where the system has such a place: for loops of thousands
+// of syncs, whose order is what is tested and not the disk.
+func newFastWorld(t testing.TB, files tree) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "workspace-test-")
+	if err != nil {
+		return newWorld(t, files)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return newWorldAt(t, dir, files)
+}
+
+func newWorldAt(t testing.TB, dir string, files tree, o ...workspace.Options) *world {
+	t.Helper()
+	w := &world{t: t, dir: dir, mem: &memory{}}
+	t.Cleanup(w.unlock)
 	w.build(files)
 	w.root = w.opened(append(o, workspace.Options{})[0])
 	return w
@@ -105,6 +123,16 @@ func (w *world) must(err error) {
 }
 
 func (w *world) name(p string) string { return filepath.Join(w.dir, filepath.FromSlash(p)) }
+
+// unlock lets the folders be removed when the test is over.
+func (w *world) unlock() {
+	_ = filepath.WalkDir(w.dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700)
+		}
+		return nil
+	})
+}
 
 // build makes files; modes last, so that a folder without write permission can be filled.
 func (w *world) build(files tree) {
@@ -224,7 +252,8 @@ func (w *world) readOne(p store.Path) workspace.Reading {
 // stepsTo are the steps from what is on disk to files. Paths that no tree names are left alone.
 func (w *world) stepsTo(files tree) []workspace.Step {
 	w.t.Helper()
-	other := newWorld(w.t, files)
+	other := newFastWorld(w.t, files)
+	defer os.RemoveAll(other.dir)
 	other.mem = w.mem
 	ps := paths(w.files(), files)
 	now, then := w.read(ps), other.read(ps)
