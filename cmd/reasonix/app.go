@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"reasonix/agent"
+	"reasonix/internal/capture"
+	"reasonix/internal/place"
+	"reasonix/internal/workspace"
+	"reasonix/rewind"
+	"reasonix/store"
+)
+
+// app is one run of the program: its streams and its global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	now            func() time.Time
+	env            func(string) string
+
+	workspace  string // --workspace; "" means the current folder
+	storeFile  string // --store
+	sessionRef string // --session
+	json       bool
+	quiet      bool
+	verbose    bool
+	color      string // --color: auto, always or never
+	noPager    bool
+
+	// dash is how many arguments came before "--"; -1 when there was none.
+	dash int
+}
+
+func (a *app) globalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "workspace", Aliases: []string{"C"}, Usage: "work as if started in `DIR`", Destination: &a.workspace},
+		&cli.StringFlag{Name: "store", Usage: "use the store in `FILE`", Destination: &a.storeFile},
+		&cli.StringFlag{Name: "session", Aliases: []string{"s"}, Usage: "`ID`, its beginning, a name or \"current\"", Destination: &a.sessionRef},
+		&cli.BoolFlag{Name: "json", Usage: "print one JSON object", Destination: &a.json},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results only", Destination: &a.quiet},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print all of long lists", Destination: &a.verbose},
+		&cli.StringFlag{Name: "color", Usage: "auto, always or never", Value: "auto", Destination: &a.color},
+		&cli.BoolFlag{Name: "no-pager", Usage: "never start a pager", Destination: &a.noPager},
+	}
+}
+
+func (a *app) checkGlobals(*cli.Context) error {
+	switch a.color {
+	case "auto", "always", "never":
+		return nil
+	}
+	return badUsage("unknown value %q of --color: it is auto, always or never", a.color)
+}
+
+// where says where to look for stores, as flags and environment have it.
+func (a *app) where() place.Where {
+	w := place.FromEnv(a.env)
+	if a.storeFile != "" {
+		w.Store = a.storeFile
+	}
+	return w
+}
+
+// dir is the folder that the command is about.
+func (a *app) dir() string {
+	if a.workspace != "" {
+		return a.workspace
+	}
+	return "."
+}
+
+// world is an open workspace with its store.
+type world struct {
+	Store   *store.Store
+	Root    *workspace.Root
+	Capture *capture.Capturer
+	Rewind  *rewind.Engine
+	Place   place.Place
+}
+
+// open finds the store of the workspace and opens both, for commands that need them. What a
+// crashed operation left is taken back first, and told on standard error. The caller closes
+// the world.
+func (a *app) open(c *cli.Context) (*world, error) {
+	p, err := a.where().Find(a.dir())
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.openAt(c.Context, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.recover(c.Context, w); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (a *app) openAt(ctx context.Context, p place.Place) (*world, error) {
+	s, err := store.Open(ctx, p.Store, store.Options{Now: a.now})
+	if err != nil && !writable(p.Store) {
+		// What cannot be written can still be looked at.
+		if r, rerr := store.Open(ctx, p.Store, store.Options{Now: a.now, ReadOnly: true}); rerr == nil {
+			s, err = r, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &world{Store: s, Place: p}
+	if err := a.openRoot(ctx, w); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	w.Capture = &capture.Capturer{Store: s, Root: w.Root}
+	w.Rewind = rewind.New(w.Capture, rewind.Options{CallTimeout: a.duration("REASONIX_CALL_TIMEOUT")})
+	return w, nil
+}
+
+// writable reports whether this user may write a store. It must not be open in this process:
+// closing another descriptor of it would drop SQLite's locks.
+func writable(name string) bool {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	return err == nil && f.Close() == nil
+}
+
+// openRoot opens the folder that the store is about, after making sure that it still is that
+// folder.
+func (a *app) openRoot(ctx context.Context, w *world) error {
+	var recorded store.Workspace
+	err := w.Store.View(ctx, func(tx *store.Tx) (err error) { recorded, err = tx.Workspace(); return err })
+	if err != nil {
+		return err
+	}
+	if w.Place.Given && a.workspace == "" {
+		w.Place.Root = recorded.Root
+	} else if w.Place.Given {
+		// Any folder inside the workspace stands for it.
+		dir, err := place.Canonical(a.workspace)
+		if err != nil {
+			return err
+		}
+		if w.Place.Root = dir; strings.HasPrefix(dir, strings.TrimSuffix(recorded.Root, "/")+"/") {
+			w.Place.Root = recorded.Root
+		}
+	}
+	if err := place.Check(recorded, w.Place.Root); err != nil {
+		return err
+	}
+	w.Root, err = workspace.Open(recorded.Root, workspace.Options{Protected: w.Place.Protected(recorded.Root), Now: a.now})
+	return err
+}
+
+// recover takes back what crashed operations did.
+func (a *app) recover(ctx context.Context, w *world) error {
+	done, err := w.Rewind.Recover(ctx)
+	for _, r := range done {
+		a.note("operation %d (%s) was interrupted; it was taken back and the files are as before it", r.Operation.ID, r.Operation.Kind)
+		for _, p := range r.Left {
+			a.note("  left as it is, since somebody changed it meanwhile: %s", shown(p))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	return nil
+}
+
+// Close closes the workspace and the store.
+func (w *world) Close() error { return errors.Join(w.Root.Close(), w.Store.Close()) }
+
+// Recorder records into the world's store.
+func (w *world) Recorder() *agent.Recorder { return agent.NewRecorder(w.Capture) }
+
+// session resolves what --session, or a part of TURN, names; "" means the current one.
+func (w *world) session(ctx context.Context, ref string) (s store.Session, err error) {
+	err = w.Store.View(ctx, func(tx *store.Tx) error {
+		s, err = tx.FindSession(ref)
+		return err
+	})
+	return s, err
+}
+
+// path resolves a path argument, which is relative to the folder that the command runs in.
+func (a *app) path(w *world, name string) (store.Path, error) {
+	cwd, err := place.Canonical(a.dir())
+	if err != nil {
+		return "", err
+	}
+	return w.Root.Resolve(cwd, name)
+}
+
+// duration reads a duration from the environment; 0 when it is not set or makes no sense,
+// which is told.
+func (a *app) duration(name string) time.Duration {
+	text := a.env(name)
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		a.note("%s=%q is no duration such as 3s; it is ignored", name, text)
+		return 0
+	}
+	return d
+}
+
+// note writes a message for a person.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// onTerminal reports whether a stream is a terminal.
+func onTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isTerminal(f)
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// urfave/cli stops looking for flags at the first argument: "rewind 2 --dry-run" would really
+// rewind. order therefore puts argv in the order that it understands,
+//
+//	[global flags] command [subcommand] [flags] -- [arguments]
+//
+// and refuses what it does not know. A flag is known when the command or the program has it;
+// "--" ends flags; "-" and negative numbers are arguments.
+func (a *app) order(c *cli.App, argv []string) ([]string, error) {
+	a.dash = -1
+	if n := len(argv); n > 0 && argv[n-1] == "--generate-bash-completion" {
+		return argv, nil
+	}
+	argv = slashForm(c, argv)
+	o := ordering{app: c}
+	for i := 0; i < len(argv); i++ {
+		arg := argv[i]
+		switch {
+		case arg == "--":
+			rest := argv[i+1:]
+			if o.command == nil && len(rest) > 0 {
+				o.word(rest[0])
+				rest = rest[1:]
+			}
+			a.dash = len(o.args)
+			o.args = append(o.args, rest...)
+			i = len(argv)
+		case !isFlag(arg):
+			o.word(arg)
+		default:
+			o.flags = append(o.flags, flagWord{text: arg})
+			// Whether the next word is its value is known once the command is.
+			takes, err := o.takesValue(arg, argv[i+1:])
+			if err != nil {
+				return nil, err
+			}
+			if takes {
+				i++
+				o.flags[len(o.flags)-1].value = &argv[i]
+			}
+		}
+	}
+	return o.result()
+}
+
+type flagWord struct {
+	text  string
+	value *string // the word after it, when that is its value
+}
+
+type ordering struct {
+	app     *cli.App
+	name    string // of a command that there is not
+	command *cli.Command
+	path    []string // of the command
+	flags   []flagWord
+	args    []string
+}
+
+var number = regexp.MustCompile(`^-[0-9]+$`)
+
+func isFlag(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-' && !number.MatchString(arg)
+}
+
+// word takes the next word that is no flag.
+func (o *ordering) word(arg string) {
+	switch {
+	case o.command == nil && o.name == "":
+		if o.command = o.app.Command(arg); o.command == nil {
+			o.name = arg
+			return
+		}
+		o.path = []string{o.command.Name}
+	case o.command != nil && len(o.args) == 0 && o.command.Name == "rewind" && arg == "fork":
+		// A published form: "rewind fork 3" forks.
+		o.command, o.path = o.app.Command("fork"), []string{"fork"}
+	case o.command != nil && len(o.args) == 0 && o.command.Command(arg) != nil:
+		o.command = o.command.Command(arg)
+		o.path = append(o.path, o.command.Name)
+	default:
+		o.args = append(o.args, arg)
+	}
+}
+
+// flag finds a flag by a word such as --name=value, and whether it is the program's.
+func (o *ordering) flag(word string) (f cli.Flag, global bool) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
+	if o.command != nil {
+		for _, f := range o.command.Flags {
+			if slices.Contains(f.Names(), name) {
+				return f, false
+			}
+		}
+	}
+	for _, f := range o.app.Flags {
+		if slices.Contains(f.Names(), name) {
+			return f, true
+		}
+	}
+	if name == "help" || name == "h" {
+		return cli.HelpFlag, o.command == nil
+	}
+	return nil, false
+}
+
+// takesValue reports whether the word after a flag belongs to it.
+func (o *ordering) takesValue(word string, rest []string) (bool, error) {
+	if strings.Contains(word, "=") {
+		return false, nil
+	}
+	f, _ := o.flag(word)
+	if f == nil {
+		return false, o.unknown(word)
+	}
+	if b, ok := f.(interface{ TakesValue() bool }); !ok || !b.TakesValue() {
+		return false, nil
+	}
+	if len(rest) == 0 {
+		return false, badUsage("flag %s needs a value", word)
+	}
+	return true, nil
+}
+
+func (o *ordering) unknown(word string) error {
+	if o.command == nil {
+		return badUsage("unknown flag %s before the command", word)
+	}
+	return badUsage("unknown flag %s of %s", word, strings.Join(o.path, " "))
+}
+
+func (o *ordering) result() ([]string, error) {
+	if o.command == nil && o.name == "" {
+		return o.withoutCommand()
+	}
+	if o.command == nil && o.name != "help" && o.name != "h" {
+		return nil, &usage{text: "unknown command " + quote(o.name), hint: "reasonix --help lists the commands"}
+	}
+	var global, own []string
+	for _, w := range o.flags {
+		f, isGlobal := o.flag(w.text)
+		if f == nil {
+			return nil, o.unknown(w.text)
+		}
+		words := []string{w.text}
+		if w.value != nil {
+			// In one word, so that a value which looks like a flag stays a value.
+			words = []string{w.text + "=" + *w.value}
+		}
+		if isGlobal {
+			global = append(global, words...)
+		} else {
+			own = append(own, words...)
+		}
+	}
+	if o.command == nil {
+		return append(append(global, "help"), o.args...), nil
+	}
+	all := append(append(global, o.path...), own...)
+	return append(append(all, "--"), o.args...), nil
+}
+
+// withoutCommand handles flags alone: help and version.
+func (o *ordering) withoutCommand() ([]string, error) {
+	for _, w := range o.flags {
+		if f, _ := o.flag(w.text); f == nil {
+			return nil, o.unknown(w.text)
+		}
+	}
+	return []string{"--help"}, nil
+}
+
+// slashForm takes the slash off a command that is written as in an agent's chat, where it may
+// also come as one word: "/rewind 2 code".
+func slashForm(c *cli.App, argv []string) []string {
+	for i, arg := range argv {
+		if !strings.HasPrefix(arg, "/") {
+			continue
+		}
+		words := strings.Fields(arg[1:])
+		if len(words) == 0 || c.Command(words[0]) == nil {
+			return argv
+		}
+		// Only the command may be written so: the words before it are flags and their values.
+		before := ordering{app: c}
+		for j := 0; j < i; j++ {
+			if !isFlag(argv[j]) {
+				return argv
+			}
+			if takes, err := before.takesValue(argv[j], argv[j+1:]); err == nil && takes {
+				j++
+			}
+		}
+		return slices.Concat(argv[:i], words, argv[i+1:])
+	}
+	return argv
+}

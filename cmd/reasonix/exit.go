@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"reasonix/agent"
+	"reasonix/blob"
+	"reasonix/db"
+	"reasonix/internal/capture"
+	"reasonix/internal/place"
+	"reasonix/internal/workspace"
+	"reasonix/rewind"
+	"reasonix/store"
+)
+
+// The exit codes. They are part of the documented interface.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitConflict    = 3 // conflict or stale plan: nothing was changed
+	exitNotFound    = 4 // no such turn, session, path or store; nothing to undo
+	exitBusy        = 5
+	exitDamage      = 6
+	exitStore       = 7 // the store is newer, foreign or corrupt
+	exitInterrupted = 130
+)
+
+var (
+	errInterrupted = errors.New("interrupted")
+	errProblems    = errors.New("the store has problems")
+)
+
+// usage is an error in how the program was called.
+type usage struct{ text, hint string }
+
+func (e *usage) Error() string { return e.text }
+
+func badUsage(format string, args ...any) error { return &usage{text: fmt.Sprintf(format, args...)} }
+
+// withResult is an error that comes with a result which is printed all the same: conflicts.
+type withResult struct {
+	error
+	result any // marshals to a JSON object
+}
+
+func (e *withResult) Unwrap() error { return e.error }
+
+// meaning is what an error is to the caller: the exit code, the stable word for it, and what
+// to do about it.
+type meaning struct {
+	exit int
+	code string
+	hint string
+}
+
+// meanings are asked in order; the first whose error matches holds.
+var meanings = []struct {
+	err error
+	meaning
+}{
+	{errInterrupted, meaning{exitInterrupted, "interrupted", ""}},
+	{db.ErrNewer, meaning{exitStore, "store_newer", "upgrade reasonix; the store was not touched"}},
+	{db.ErrForeign, meaning{exitStore, "store_foreign", "name another file with --store"}},
+	{db.ErrOlder, meaning{exitStore, "store_older", "run a command once where the store can be written"}},
+	{db.ErrSettings, meaning{exitStore, "store_settings", ""}},
+	{db.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},
+	{store.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},
+	{place.ErrOtherFolder, meaning{exitStore, "other_folder", "if the workspace was renamed or replaced: reasonix store --move OLD_ROOT"}},
+	{place.ErrReserved, meaning{exitUsage, "reserved", "choose another place for the store"}},
+	{place.ErrOccupied, meaning{exitConflict, "occupied", ""}},
+	{place.ErrNoFolder, meaning{exitNotFound, "no_folder", ""}},
+	{rewind.ErrBusy, meaning{exitBusy, "busy", "wait for it to end; --force closes the turn at once"}},
+	{capture.ErrLocked, meaning{exitBusy, "locked", "another command is at work in this workspace; try again"}},
+	{rewind.ErrConflict, meaning{exitConflict, "conflict", "--force goes on (undo-rewind brings all back), --skip-conflicts leaves those paths alone"}},
+	{rewind.ErrStale, meaning{exitConflict, "stale", "something changed meanwhile; run the command again"}},
+	{errProblems, meaning{exitDamage, "problems", ""}},
+	{rewind.ErrNothingToUndo, meaning{exitNotFound, "nothing_to_undo", "reasonix ops lists what was done"}},
+	{rewind.ErrNothingToRedo, meaning{exitNotFound, "nothing_to_redo", "reasonix ops lists what was done"}},
+	{rewind.ErrNotUndoable, meaning{exitFailure, "not_undoable", "reasonix ops lists what was done"}},
+	{rewind.ErrReadOnly, meaning{exitFailure, "read_only", "give yourself the right to write there; nothing was changed"}},
+	{rewind.ErrInvalid, meaning{exitUsage, "usage", ""}},
+	{store.ErrNoTurn, meaning{exitNotFound, "no_turn", "reasonix log lists the turns"}},
+	{store.ErrNoSession, meaning{exitNotFound, "no_session", "reasonix sessions lists them"}},
+	{store.ErrAmbiguous, meaning{exitNotFound, "ambiguous_session", "type more of the id"}},
+	{store.ErrNoOperation, meaning{exitNotFound, "no_operation", "reasonix ops lists them"}},
+	{store.ErrNoStore, meaning{exitNotFound, "no_store", ""}},
+	{place.ErrNoStore, meaning{exitNotFound, "no_store", "an agent's first event makes it; a workspace that was renamed: reasonix store --move OLD_ROOT"}},
+	{errNoPath, meaning{exitNotFound, "no_path", ""}},
+	{workspace.ErrOutside, meaning{exitNotFound, "outside_workspace", "paths are relative to the current folder"}},
+	{workspace.ErrProtected, meaning{exitNotFound, "protected", ""}},
+	{workspace.ErrInvalid, meaning{exitUsage, "invalid_path", ""}},
+	{store.ErrInvalid, meaning{exitUsage, "invalid", ""}},
+	{agent.ErrInvalid, meaning{exitFailure, "invalid_event", ""}},
+	{fs.ErrPermission, meaning{exitFailure, "permission", ""}},
+	{context.DeadlineExceeded, meaning{exitFailure, "deadline", ""}},
+}
+
+// errNoPath is returned when a path was never recorded, or was not there at a turn.
+var errNoPath = errors.New("no such path")
+
+// meaningOf is the one place that maps errors to exit codes.
+func meaningOf(err error) meaning {
+	var (
+		bad      *usage
+		bug      *panicError
+		unread   *rewind.DamageError
+		damage   *blob.DamagedError
+		isDamage = errors.As(err, &unread) || errors.As(err, &damage)
+	)
+	switch {
+	case err == nil:
+		return meaning{}
+	case errors.As(err, &bad):
+		return meaning{exitUsage, "usage", bad.hint}
+	case errors.As(err, &bug):
+		return meaning{exitFailure, "internal", "this is a bug of reasonix, please report it; nothing is half done: the next command takes back what was begun"}
+	case isDamage:
+		return meaning{exitDamage, "damaged_blob", "reasonix verify --deep lists all damage; everything else can still be restored"}
+	}
+	for _, m := range meanings {
+		if errors.Is(err, m.err) {
+			return m.meaning
+		}
+	}
+	switch {
+	case db.IsCorrupt(err):
+		return meaning{exitStore, "store_corrupt", "reasonix verify tells more"}
+	case db.IsFull(err):
+		return meaning{exitFailure, "disk_full", "make room; nothing was lost"}
+	case db.IsBusy(err):
+		return meaning{exitBusy, "store_busy", "another program holds the store's lock; try again"}
+	}
+	return meaning{exitFailure, "failure", ""}
+}
+
+type errorJSON struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// fail tells an error, if there is one, and returns the exit code.
+func (a *app) fail(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	m := meaningOf(err)
+	var silent *told
+	if errors.As(err, &silent) {
+		return m.exit
+	}
+	text := printable(strings.ReplaceAll(err.Error(), "\n", "; "))
+	if a.json && m.exit != exitUsage {
+		a.failJSON(err, errorJSON{Code: m.code, Message: text, Hint: m.hint})
+		return m.exit
+	}
+	fmt.Fprintln(a.stderr, a.paint(a.stderr, red, "error:"), text)
+	if m.hint != "" {
+		fmt.Fprintln(a.stderr, a.paint(a.stderr, dim, "hint:"), m.hint)
+	}
+	var bug *panicError
+	if errors.As(err, &bug) {
+		fmt.Fprintf(a.stderr, "%s", bug.stack)
+	}
+	return m.exit
+}
+
+// failJSON prints the error as an object and, for an error with a result, beside the result.
+func (a *app) failJSON(err error, e errorJSON) {
+	object := map[string]any{}
+	var with *withResult
+	if errors.As(err, &with) {
+		if b, err := json.Marshal(with.result); err == nil {
+			d := json.NewDecoder(bytes.NewReader(b))
+			d.UseNumber()
+			_ = d.Decode(&object) // it came from Marshal
+		}
+	}
+	object["error"] = e
+	_ = a.writeJSON(object) // standard output is gone: the exit code still tells
+}
+
+// told is an error that the user knows already; only the exit code is left.
+type told struct{ error }
+
+func (e *told) Unwrap() error { return e.error }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"reasonix/rewind"
+	"reasonix/store"
+)
+
+// turnRef is a TURN as a person writes it.
+type turnRef struct {
+	Session string // "" when it names none
+	Turn    int    // from 0, or rewind.Latest
+}
+
+// parseTurn reads "3", "-1", "latest" or "SESSION:3".
+func parseTurn(text string) (turnRef, error) {
+	session, turn, found := cutLast(text, ":")
+	if !found {
+		session, turn = "", text
+	}
+	if turn == "latest" || turn == "-1" {
+		return turnRef{session, rewind.Latest}, nil
+	}
+	n, err := strconv.Atoi(turn)
+	if err != nil || n < 0 || n > 1<<30 || (found && session == "") {
+		return turnRef{}, badUsage("%s is no turn: it is a number from 0, -1, latest or SESSION:TURN", quote(text))
+	}
+	return turnRef{session, n}, nil
+}
+
+// isTurn reports whether a word has the form of a TURN.
+func isTurn(text string) bool {
+	_, err := parseTurn(text)
+	return err == nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// at resolves a TURN: the session it is about and the turn's number. The number after the
+// last turn is allowed and stands for where that one ended.
+func (a *app) at(ctx context.Context, w *world, text string) (store.Session, int, error) {
+	ref, err := parseTurn(text)
+	if err != nil {
+		return store.Session{}, 0, err
+	}
+	if ref.Session == "" {
+		ref.Session = a.sessionRef
+	}
+	s, err := w.session(ctx, ref.Session)
+	if err != nil {
+		return s, 0, err
+	}
+	n := ref.Turn
+	if n == rewind.Latest {
+		n = s.Turns - 1
+	}
+	if n < 0 || n > s.Turns {
+		return s, 0, noTurn(s, n)
+	}
+	return s, n, nil
+}
+
+func noTurn(s store.Session, n int) error {
+	switch s.Turns {
+	case 0:
+		return fmt.Errorf("session %s has no turns yet: %w", s.ID, store.ErrNoTurn)
+	case 1:
+		return fmt.Errorf("session %s has only turn 0, not %d: %w", s.ID, n, store.ErrNoTurn)
+	}
+	return fmt.Errorf("session %s has turns 0 to %d, not %d: %w", s.ID, s.Turns-1, n, store.ErrNoTurn)
+}
