@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"reasonix/store"
 )
@@ -46,7 +47,10 @@ func (a *applier) remove(f *folder, leaf string, it *item) error {
 		return err
 	}
 	it.held = heldOld
-	return a.unlinkHeld(f, it)
+	if it.parentGoes {
+		return a.unlinkHeld(f, it)
+	}
+	return nil // dropStaged removes it
 }
 
 // moveAside renames leaf to its staged name.
@@ -82,23 +86,31 @@ func (s *Staged) Discard() error {
 	return errors.Join(a.dropStaged(), a.dirty.sync(ctx))
 }
 
-// dropStaged removes what is still staged: also what was staged for steps that turned out to
-// be done already.
+// dropStaged removes what is still staged: what was replaced, and what was staged for steps
+// that turned out to be done already. It goes on after an error. It is the dearest part of a
+// large Apply (ext4 takes 0.2 ms to free a file), so several workers share it.
 func (a *applier) dropStaged() error {
-	var errs []error
+	var staged []*item
 	for _, it := range a.s.items {
-		if it.held == heldNothing {
-			continue
-		}
-		if err := a.drop(it); err != nil {
-			errs = append(errs, fmt.Errorf("discard staged %q: %w", it.Path, err))
+		if it.held != heldNothing {
+			staged = append(staged, it)
 		}
 	}
-	return errors.Join(errs...)
+	var mu sync.Mutex // guards errs
+	var errs []error
+	err := a.s.r.eachBatch(a.ctx, len(staged), stageWorkers, func(_ context.Context, c *cursor, i int) error {
+		if err := a.drop(c, staged[i]); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, fmt.Errorf("discard staged %q: %w", staged[i].Path, err))
+		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
 }
 
-func (a *applier) drop(it *item) error {
-	h, err := a.c.enter(it.home)
+func (a *applier) drop(c *cursor, it *item) error {
+	h, err := c.enter(it.home)
 	if meansAbsent(err) {
 		return nil // it went away with its folder
 	}
@@ -106,7 +118,7 @@ func (a *applier) drop(it *item) error {
 		return err
 	}
 	if it.held == heldUnknown {
-		if err := a.rescue(h, it); err != nil || it.held == heldNothing {
+		if err := a.rescue(c, h, it); err != nil || it.held == heldNothing {
 			return err
 		}
 	}
@@ -115,7 +127,7 @@ func (a *applier) drop(it *item) error {
 
 // rescue decides about what came out and was not examined: the From state may go, anything
 // else goes back to its place.
-func (a *applier) rescue(h *folder, it *item) error {
+func (a *applier) rescue(c *cursor, h *folder, it *item) error {
 	found, err := a.look(h, it.name, it, true)
 	if err != nil {
 		return err
@@ -125,7 +137,7 @@ func (a *applier) rescue(h *folder, it *item) error {
 		return nil
 	}
 	dir, leaf := split(it.Path)
-	f, err := a.c.enter(dir)
+	f, err := c.enter(dir)
 	if err != nil {
 		return err
 	}

@@ -124,8 +124,8 @@ func (a *applier) create(h, f *folder, leaf string, it *item) error {
 	return err
 }
 
-// swap exchanges the staged file with leaf, examines what came out and removes it, or puts it
-// back if it is not what was expected.
+// swap exchanges the staged file with leaf and examines what came out: it goes at the end, or
+// back at once if it is not what was expected.
 func (a *applier) swap(h, f *folder, leaf string, it *item) error {
 	if !a.canSwap() {
 		return a.renameOver(h, f, leaf, it)
@@ -147,8 +147,8 @@ func (a *applier) swap(h, f *folder, leaf string, it *item) error {
 	if err != nil {
 		return errors.Join(err, a.swapBack(h, f, leaf, it))
 	}
-	it.held = heldOld
-	return a.unlinkHeld(h, it)
+	it.held = heldOld // dropStaged removes it
+	return nil
 }
 
 func (a *applier) swapBack(h, f *folder, leaf string, it *item) error {

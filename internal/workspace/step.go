@@ -62,6 +62,8 @@ type item struct {
 	// inWay says that it is removed before anything is made: a kind changes between folder and
 	// no folder, here or in a folder above.
 	inWay bool
+	// parentGoes says that a folder above is removed or makes room: it must be empty by then.
+	parentGoes bool
 	// parentOf says that something below changes.
 	parentOf bool
 }
@@ -132,7 +134,8 @@ func relate(items []*item) error {
 		it.inWay = fromDir != toDir && it.From.Kind != store.Absent && it.To.Kind != store.Absent
 		for _, parent := range above {
 			parent.parentOf = parent.parentOf || it.From != it.To
-			if parent.To.Kind != store.Dir && it.To.Kind != store.Absent {
+			it.parentGoes = it.parentGoes || parent.To.Kind != store.Dir
+			if it.parentGoes && it.To.Kind != store.Absent {
 				return fmt.Errorf("step %q: %w: %q is to be no folder", it.Path, ErrInvalid, parent.Path)
 			}
 			if parent.inWay && it.To.Kind == store.Absent {

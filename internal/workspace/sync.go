@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"reasonix/store"
@@ -17,8 +18,10 @@ const maxOpen = 128
 // dirty is what has to be made durable: few things one by one, many by one call for each file
 // system that they lie on. No error is ever ignored: after one, nothing is known to be durable.
 type dirty struct {
-	r       *Root
-	bulk    bool
+	r    *Root
+	bulk bool
+
+	mu      sync.Mutex            // guards devices and folders
 	devices map[uint64]store.Path // a folder on each device (bulk)
 	folders map[store.Path]struct{}
 	files   []*os.File // open, since a later open might be refused by the file's own mode
@@ -30,6 +33,8 @@ func newDirty(r *Root, bulk bool) *dirty {
 
 // device notes a file system by a folder on it.
 func (d *dirty) device(device uint64, folder store.Path) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if _, ok := d.devices[device]; !ok {
 		d.devices[device] = folder
 	}
@@ -41,6 +46,8 @@ func (d *dirty) folder(f *folder) {
 		d.device(sigOf(f.info, d.r.o.Now()).Device, f.path)
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.folders[f.path] = struct{}{}
 }
 
