@@ -15,8 +15,8 @@ import (
 // The order: folders that may not be written but are steps are opened; what stands in the way
 // of a change between folder and no folder goes, deepest first (ErrInTheWay when the folder
 // holds anything else); folders are made, shallow first; files and links are renamed into
-// place; the other removals, deepest first, where a folder that is not empty stays; modes of
-// folders, deepest first; sync. A parent folder that is missing and no step is an error.
+// place; the other removals, deepest first, where a folder that is not empty stays; what was
+// replaced is unlinked; modes of folders, deepest first; sync. A parent folder that is missing and no step is an error.
 //
 // Each path is looked at immediately before it is replaced or removed, and, where the system
 // can exchange names, again afterwards, before anything is deleted: a path that is neither From nor To
@@ -32,7 +32,7 @@ func (s *Staged) Apply(ctx context.Context) error {
 	defer a.c.close()
 	defer a.dirty.close()
 	for _, phase := range [...]func() error{
-		a.openFolders, a.clearTheWay, a.makeFolders, a.replaceAll, a.removeRest, a.setModes, a.dropStaged,
+		a.openFolders, a.clearTheWay, a.makeFolders, a.replaceAll, a.removeRest, a.dropStaged, a.setModes,
 	} {
 		if err := phase(); err != nil {
 			return err
