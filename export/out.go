@@ -1,0 +1,213 @@
+package export
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// stagePrefix begins the folder in which an export is made before it gets its names.
+const stagePrefix = ".reasonix-export-"
+
+// out is an export in the making. Everything is written and synced in a folder beside the
+// place first and gets its final names by renames at the end, so that what is there under a
+// final name is whole, whenever the process dies.
+type out struct {
+	dir   string // the place
+	made  bool   // the place was made by us
+	stage string
+	fault func(op, name string) error
+}
+
+// newOut prepares the place. It must be new or empty, but for what other exports have staged.
+func newOut(o Options, finals []string) (*out, error) {
+	w := &out{dir: o.Dir, fault: o.Fault}
+	entries, err := os.ReadDir(w.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := w.mkdirAll(w.dir); err != nil {
+			return nil, err
+		}
+		w.made = true
+	case err != nil:
+		return nil, fmt.Errorf("look at the place of the export: %w", err)
+	}
+	for _, e := range entries {
+		taken := !o.Among
+		for _, f := range finals {
+			taken = taken || f == e.Name()
+		}
+		if taken && !o.Overwrite && !strings.HasPrefix(e.Name(), stagePrefix) {
+			return nil, fmt.Errorf("%s holds %s: %w", w.dir, e.Name(), ErrNotEmpty)
+		}
+	}
+	if err := w.call("mkdir", stagePrefix); err != nil {
+		return nil, errors.Join(err, w.unmake())
+	}
+	if w.stage, err = os.MkdirTemp(w.dir, stagePrefix+"*"); err != nil { // mode 0700
+		return nil, errors.Join(fmt.Errorf("stage the export: %w", err), w.unmake())
+	}
+	return w, nil
+}
+
+// unmake removes a place that was made for an export that came to nothing.
+func (w *out) unmake() error {
+	if !w.made {
+		return nil
+	}
+	return os.Remove(w.dir)
+}
+
+func (w *out) call(op, name string) error {
+	if w.fault == nil {
+		return nil
+	}
+	if err := w.fault(op, name); err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return nil
+}
+
+// staged is where a file lies until the end.
+func (w *out) staged(name string) string { return filepath.Join(w.stage, filepath.FromSlash(name)) }
+
+func (w *out) mkdirAll(dir string) error {
+	if err := w.call("mkdir", dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	return nil
+}
+
+// file writes a staged file and syncs it.
+func (w *out) file(name string, fill func(*bufio.Writer) error) (err error) {
+	if err := w.mkdirAll(filepath.Dir(w.staged(name))); err != nil {
+		return err
+	}
+	if err := w.call("create", name); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(w.staged(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b := bufio.NewWriterSize(&faulty{f, w, name}, 64<<10)
+	if err := fill(b); err != nil {
+		return err
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	if err := w.call("fsync", name); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+type faulty struct {
+	to   io.Writer
+	out  *out
+	name string
+}
+
+func (f *faulty) Write(p []byte) (int, error) {
+	if err := f.out.call("write", f.name); err != nil {
+		return 0, err
+	}
+	return f.to.Write(p)
+}
+
+// rename gives a staged file its name in the stage.
+func (w *out) rename(from, to string) error {
+	if err := w.mkdirAll(filepath.Dir(w.staged(to))); err != nil {
+		return err
+	}
+	if err := w.call("rename", to); err != nil {
+		return err
+	}
+	return os.Rename(w.staged(from), w.staged(to))
+}
+
+// publication is a name of the stage and what it becomes.
+type publication struct{ staged, final string }
+
+// publish gives everything its final name, in the order given, and makes it durable. After an
+// error the place is as it was.
+func (w *out) publish(all []publication) error {
+	if err := w.syncFolders(w.stage); err != nil {
+		return err
+	}
+	var undo []func() error
+	err := func() error {
+		for i, p := range all {
+			final, old := filepath.Join(w.dir, p.final), w.staged(fmt.Sprintf("replaced-%d", i))
+			if _, err := os.Lstat(final); err == nil {
+				if err := w.move(final, old); err != nil {
+					return err
+				}
+				undo = append(undo, func() error { return os.Rename(old, final) })
+			}
+			if err := w.move(w.staged(p.staged), final); err != nil {
+				return err
+			}
+			undo = append(undo, func() error { return os.Rename(final, w.staged(p.staged)) })
+		}
+		return w.syncFolder(w.dir)
+	}()
+	if err != nil {
+		for i := len(undo) - 1; i >= 0; i-- {
+			err = errors.Join(err, undo[i]())
+		}
+		return fmt.Errorf("publish the export: %w", err)
+	}
+	return nil
+}
+
+func (w *out) move(from, to string) error {
+	if err := w.call("rename", to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// syncFolders makes the names in a folder and below it durable.
+func (w *out) syncFolders(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return w.syncFolder(name)
+	})
+}
+
+func (w *out) syncFolder(dir string) error {
+	if err := w.call("fsync", dir); err != nil {
+		return err
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync folder: %w", err)
+	}
+	err = f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) {
+		err = nil // systems that cannot sync a folder, such as Windows, say so in these ways
+	}
+	return errors.Join(err, f.Close())
+}
+
+// close removes what was staged: all of it after an error, else what was replaced.
+func (w *out) close(failed bool) error {
+	err := os.RemoveAll(w.stage)
+	if failed {
+		err = errors.Join(err, w.unmake())
+	}
+	return err
+}

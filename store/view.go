@@ -1,0 +1,128 @@
+package store
+
+// What a person is shown needs a few more questions about a line than recording and moving do.
+// Each is one look-up for each segment, like its neighbours.
+
+// TurnGaps are the gaps of turn n on the line of head and of what follows it up to the next
+// turn, oldest first.
+func (t *Tx) TurnGaps(head NodeID, n int) ([]Gap, error) { return t.GapsBetween(head, n, n) }
+
+// GapsBetween are the gaps of the turns lo to hi, both included, oldest first.
+func (t *Tx) GapsBetween(head NodeID, lo, hi int) ([]Gap, error) {
+	line, err := t.spans(head, false)
+	if err != nil {
+		return nil, err
+	}
+	var all []Gap
+	for i := len(line) - 1; i >= 0; i-- {
+		s := line[i]
+		rows, err := t.r.Query(`
+			SELECT n.turn, g.reason, g.path, g.tool, g.detail
+			FROM node n
+			CROSS JOIN gap g ON g.node_id = n.id
+			WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
+			ORDER BY n.depth, g.id`, s.segment, lo, hi, s.low, s.high)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var (
+				g    Gap
+				path []byte
+			)
+			if err := rows.Scan(&g.Turn, &g.Reason, &path, &g.Tool, &g.Detail); err != nil {
+				return nil, closing(rows, err)
+			}
+			g.Path = Path(path)
+			all = append(all, g)
+		}
+		if err := closing(rows, rows.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// ChangesBetween are the rows of the turns lo to hi, both included, and of what follows each
+// up to the next turn, oldest first.
+func (t *Tx) ChangesBetween(head NodeID, lo, hi int) ([]Placed, error) {
+	line, err := t.spans(head, false)
+	if err != nil {
+		return nil, err
+	}
+	var all []Placed
+	for i := len(line) - 1; i >= 0; i-- {
+		s := line[i]
+		rows, err := t.r.Query(`
+			SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
+			FROM node n
+			CROSS JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
+			WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
+			ORDER BY n.depth, c.seq`, s.segment, lo, hi, s.low, s.high)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			p, err := scanPlaced(rows)
+			if err != nil {
+				return nil, closing(rows, err)
+			}
+			all = append(all, *p)
+		}
+		if err := closing(rows, rows.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// AgentTouched reports whether the agent has a row about p on the line of head in turn from or
+// a later one.
+func (t *Tx) AgentTouched(head NodeID, p Path, from int) (bool, error) {
+	line, err := t.spans(head, false)
+	if err != nil {
+		return false, err
+	}
+	id, err := t.pathID(p)
+	if err != nil || id == 0 {
+		return false, err
+	}
+	for _, s := range line {
+		var found bool
+		err := t.r.QueryRow(`
+			SELECT EXISTS (
+			  SELECT 1
+			  FROM change c
+			  CROSS JOIN node n ON n.segment = c.segment AND n.depth = c.depth
+			  WHERE c.path_id = ? AND c.segment = ? AND c.depth BETWEEN ? AND ? AND c.origin = 1 AND n.turn >= ?
+			)`, id, s.segment, s.low, s.high, from).Scan(&found)
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// States are what the line that ends at node knows of every path, through all sessions above
+// it: the after-state of each path's newest row there.
+func (t *Tx) States(node NodeID) (map[Path]State, error) {
+	line, err := t.spans(node, true)
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.ends(line)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[Path]State, len(all))
+	for p, e := range all {
+		states[p] = e.after
+	}
+	return states, nil
+}
+
+// Forked are the sessions in the order in which they were made, so that a parent comes before
+// its forks.
+func (t *Tx) Forked() ([]Session, error) {
+	return t.sessions(`WHERE s.deleted_ms IS NULL ORDER BY s.id`)
+}
