@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -105,57 +104,14 @@ func (a *app) open(c *cli.Context) (*world, error) {
 }
 
 func (a *app) openAt(ctx context.Context, p place.Place) (*world, error) {
-	s, err := store.Open(ctx, p.Store, store.Options{Now: a.now})
-	if err != nil && !writable(p.Store) {
-		// What cannot be written can still be looked at.
-		if r, rerr := store.Open(ctx, p.Store, store.Options{Now: a.now, ReadOnly: true}); rerr == nil {
-			s, err = r, nil
-		}
-	}
+	o, err := p.Open(ctx, place.Options{Dir: a.workspace, Now: a.now})
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Store: s, Place: p}
-	if err := a.openRoot(ctx, w); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	w.Capture = &capture.Capturer{Store: s, Root: w.Root}
+	w := &world{Store: o.Store, Root: o.Root, Place: o.Place}
+	w.Capture = &capture.Capturer{Store: o.Store, Root: o.Root}
 	w.Rewind = rewind.New(w.Capture, rewind.Options{CallTimeout: a.duration("REASONIX_CALL_TIMEOUT")})
 	return w, nil
-}
-
-// writable reports whether this user may write a store. It must not be open in this process:
-// closing another descriptor of it would drop SQLite's locks.
-func writable(name string) bool {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	return err == nil && f.Close() == nil
-}
-
-// openRoot opens the folder that the store is about, after making sure that it still is that
-// folder.
-func (a *app) openRoot(ctx context.Context, w *world) error {
-	var recorded store.Workspace
-	err := w.Store.View(ctx, func(tx *store.Tx) (err error) { recorded, err = tx.Workspace(); return err })
-	if err != nil {
-		return err
-	}
-	if w.Place.Given && a.workspace == "" {
-		w.Place.Root = recorded.Root
-	} else if w.Place.Given {
-		// Any folder inside the workspace stands for it.
-		dir, err := place.Canonical(a.workspace)
-		if err != nil {
-			return err
-		}
-		if w.Place.Root = dir; strings.HasPrefix(dir, strings.TrimSuffix(recorded.Root, "/")+"/") {
-			w.Place.Root = recorded.Root
-		}
-	}
-	if err := place.Check(recorded, w.Place.Root); err != nil {
-		return err
-	}
-	w.Root, err = workspace.Open(recorded.Root, workspace.Options{Protected: w.Place.Protected(recorded.Root), Now: a.now})
-	return err
 }
 
 // recover takes back what crashed operations did.

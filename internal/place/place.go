@@ -10,10 +10,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/zeebo/blake3"
 
@@ -129,10 +127,8 @@ func (w Where) Find(dir string) (Place, error) {
 		return Place{}, err
 	}
 	for at := root; ; {
-		if at == root || !w.Alone(at) {
-			if p := w.Of(at); isStore(p.Store) {
-				return p, nil
-			}
+		if p := w.Of(at); isStore(p.Store) && (at == root || !w.Alone(at)) {
+			return p, nil
 		}
 		up := filepath.Dir(at)
 		if up == at {
@@ -196,7 +192,7 @@ func (w Where) given() (Place, error) {
 func (w Where) allowed(name string) error {
 	real := resolved(name)
 	for _, dir := range w.Reserved {
-		if bad := resolved(dir); real == bad || strings.HasPrefix(real, bad+string(filepath.Separator)) {
+		if inside(real, resolved(dir)) {
 			return fmt.Errorf("%s: %w", name, ErrReserved)
 		}
 	}
@@ -234,27 +230,11 @@ func Workspace(root string) (store.Workspace, error) {
 	return store.Workspace{Root: root, Device: id.Device, Inode: id.Inode}, nil
 }
 
-// Check reports whether the folder at the root of a store's workspace is still the one that
-// the store was made for.
-func Check(recorded store.Workspace, root string) error {
-	if recorded.Root != root {
-		return fmt.Errorf("%w: it is about %s, this is %s", ErrOtherFolder, recorded.Root, root)
-	}
-	now, err := Workspace(root)
-	if err != nil {
-		return err
-	}
-	if now.Device != recorded.Device || now.Inode != recorded.Inode {
-		return fmt.Errorf("%w: %s was removed or renamed, and another folder lies there now", ErrOtherFolder, root)
-	}
-	return nil
-}
-
 // Protected is what a workspace must leave alone of its store: the store's folder or, when
 // that lies around the workspace or is its root, the store's own files.
 func (p Place) Protected(root string) []string {
 	dir := resolved(filepath.Dir(p.Store))
-	if root != dir && !strings.HasPrefix(root, strings.TrimSuffix(dir, "/")+"/") {
+	if !inside(root, dir) {
 		return []string{dir}
 	}
 	all := []string{p.Store}
@@ -262,10 +242,4 @@ func (p Place) Protected(root string) []string {
 		all = append(all, p.Store+suffix)
 	}
 	return all
-}
-
-// exists reports whether a folder is there.
-func exists(dir string) bool {
-	_, err := os.Stat(dir)
-	return !errors.Is(err, fs.ErrNotExist)
 }
