@@ -19,9 +19,9 @@ import (
 // replaced is unlinked; modes of folders, deepest first; sync. A parent folder that is missing and no step is an error.
 //
 // Each path is looked at immediately before it is replaced or removed, and, where the system
-// can exchange names, again afterwards, before anything is deleted: a path that is neither From nor To
-// gives a *StaleError and keeps what it holds (I7). A path that is in To already is passed
-// over, so that a repetition after a crash goes on where it was stopped.
+// can exchange names, again afterwards, before anything is deleted: a path that is neither From
+// nor To gives a *StaleError and keeps what it holds (I7). A path that is in To already is
+// passed over, so that a repetition after a crash goes on where it was stopped.
 //
 // After an error, and after a crash, each path is in From, in To, or in a state that its
 // step's Intermediate accepts (I8). The caller then discards, reads all paths and applies the

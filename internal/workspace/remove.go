@@ -159,6 +159,10 @@ func (a *applier) rescue(c *cursor, h *folder, it *item) error {
 // Sweep removes the staged files of the operation id that a crash left, wherever they can lie
 // for the given paths, and makes that durable. It is idempotent; files of other operations
 // stay. Call it before the operation's paths are read for rolling back.
+//
+// What is removed is a staged content, or what was replaced, which is in the store (I7). The one
+// exception cannot be told apart: an edit of somebody else that hit the few microseconds between
+// the last look and the exchange, when the power failed in the next ones.
 func (r *Root) Sweep(id string, paths []store.Path) error {
 	c := r.cursor()
 	defer c.close()
