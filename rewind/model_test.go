@@ -375,7 +375,6 @@ func (w *world) fork() {
 	r := rewind.Request{Kind: store.OpFork, Session: w.ids[s], Turn: n, Code: code}
 	if n == len(turns) {
 		m.target = nil
-		code = false
 		m.files = false
 	}
 	res, ok := w.makeFork(r, m)

@@ -320,7 +320,12 @@ func TestBadStatesAreRefused(t *testing.T) {
 	ses := begin(t, s)
 	good := store.State{Kind: store.Dir, Mode: 0o755}
 	for _, bad := range []store.State{
-		{}, {Kind: 9}, {Kind: store.File, Mode: 0o644}, {Kind: store.Dir, Mode: 0o4755}, {Kind: store.Absent, Blob: [32]byte{1}}, {Kind: store.Dir, Size: -1},
+		{},
+		{Kind: 9},
+		{Kind: store.File, Mode: 0o644},
+		{Kind: store.Dir, Mode: 0o4755},
+		{Kind: store.Absent, Blob: [32]byte{1}},
+		{Kind: store.Dir, Size: -1},
 		{Kind: store.File, Mode: 0o644, Blob: [32]byte{1}},
 	} {
 		err := s.Update(t.Context(), func(tx *store.WriteTx) error {

@@ -59,7 +59,7 @@ func lock(ctx context.Context, file string, try func(*flock.Flock) (bool, error)
 		return unlock, nil
 	case <-ctx.Done():
 		go func() {
-			<-got
+			_ = <-got // either way it is given back
 			unlock()
 		}()
 		return nil, fmt.Errorf("%w: %w", ErrLocked, ctx.Err())
