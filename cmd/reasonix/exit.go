@@ -13,6 +13,7 @@ import (
 	"reasonix/blob"
 	"reasonix/db"
 	"reasonix/internal/capture"
+	"reasonix/internal/hook"
 	"reasonix/internal/place"
 	"reasonix/internal/workspace"
 	"reasonix/rewind"
@@ -98,6 +99,7 @@ var meanings = []struct {
 	{workspace.ErrInvalid, meaning{exitUsage, "invalid_path", ""}},
 	{store.ErrInvalid, meaning{exitUsage, "invalid", ""}},
 	{agent.ErrInvalid, meaning{exitFailure, "invalid_event", ""}},
+	{hook.ErrMalformed, meaning{exitFailure, "malformed_event", "docs/hooks.md describes the events"}},
 	{fs.ErrPermission, meaning{exitFailure, "permission", ""}},
 	{context.DeadlineExceeded, meaning{exitFailure, "deadline", ""}},
 }
@@ -107,6 +109,14 @@ var errNoPath = errors.New("no such path")
 
 // meaningOf is the one place that maps errors to exit codes.
 func meaningOf(err error) meaning {
+	m := ordinary(err)
+	if isStrict(err) {
+		m.exit = exitFailure
+	}
+	return m
+}
+
+func ordinary(err error) meaning {
 	var (
 		bad      *usage
 		bug      *panicError
@@ -129,6 +139,10 @@ func meaningOf(err error) meaning {
 			return m.meaning
 		}
 	}
+	return meaningOfDB(err)
+}
+
+func meaningOfDB(err error) meaning {
 	switch {
 	case db.IsCorrupt(err):
 		return meaning{exitStore, "store_corrupt", "reasonix verify tells more"}
