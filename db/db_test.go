@@ -337,7 +337,7 @@ func TestFilesOfOthersAreUntouched(t *testing.T) {
 					t.Errorf("got %v, want %v", err, c.want)
 				}
 				if err == nil {
-					t.Skip("the damage is not met while opening")
+					return // damage of a page that opening does not read is met by the first query
 				}
 				if name == "folder" {
 					return

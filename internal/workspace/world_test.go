@@ -301,10 +301,3 @@ func (w *world) gone(p store.Path) workspace.Step {
 
 // later is a clock far enough ahead that no signature is racy.
 func later() time.Time { return time.Now().Add(time.Hour) }
-
-func needUser(t testing.TB) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		t.Skip("root is not bound by permissions")
-	}
-}
