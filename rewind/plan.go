@@ -190,14 +190,25 @@ func wanted(only []store.Path, p store.Path) bool {
 
 // report fills the lists of the result, in order.
 func (e *Engine) report(ctx context.Context, d *draft, conflicts map[store.Path]Conflict, undoes map[store.Path]bool) error {
+	d.result.Folders = map[store.Path]bool{}
 	for _, p := range slices.Sorted(maps.Keys(d.steps)) {
-		if d.steps[p].to.Kind == store.Absent {
+		is := d.steps[p].to
+		if is.Kind == store.Absent {
 			d.result.Deleted = append(d.result.Deleted, p)
+			is = d.steps[p].from
 		} else {
 			d.result.Written = append(d.result.Written, p)
 		}
+		if is.Kind == store.Dir {
+			d.result.Folders[p] = true
+		}
 	}
 	d.result.Left = slices.Sorted(maps.Keys(d.left))
+	for _, p := range d.result.Left {
+		if d.seen[p].State.Kind == store.Dir {
+			d.result.Folders[p] = true
+		}
+	}
 	return e.capture.Store.View(ctx, func(tx *store.Tx) error {
 		for _, p := range slices.Sorted(maps.Keys(conflicts)) {
 			c := conflicts[p]

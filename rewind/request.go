@@ -130,6 +130,8 @@ type Result struct {
 	Conflicts  []Conflict // of a plan that cannot be applied; empty once applied
 	AlsoUndoes []AlsoUndoes
 	Left       []store.Path // differ from the target and stay as they are
+	// Folders are those of Written, Deleted and Left that are, or were, folders.
+	Folders    map[store.Path]bool
 	NotCovered []NotCovered
 	Messages   int64           // of the conversation afterwards
 	Prompt     string          // of the turn that a conversation was rewound to
