@@ -126,3 +126,29 @@ func (t *Tx) States(node NodeID) (map[Path]State, error) {
 func (t *Tx) Forked() ([]Session, error) {
 	return t.sessions(`WHERE s.deleted_ms IS NULL ORDER BY s.id`)
 }
+
+// LastAgentTurn is the number of the newest turn of the line of head that holds, or is
+// followed by, a row of the agent's; -1 when none does.
+func (t *Tx) LastAgentTurn(head NodeID) (int, error) {
+	line, err := t.spans(head, false)
+	if err != nil {
+		return -1, err
+	}
+	for _, s := range line {
+		turn := -1
+		err := t.r.QueryRow(`
+			SELECT n.turn
+			FROM change c
+			CROSS JOIN node n ON n.segment = c.segment AND n.depth = c.depth
+			WHERE c.segment = ? AND c.depth BETWEEN ? AND ? AND c.origin = 1
+			ORDER BY c.depth DESC
+			LIMIT 1`, s.segment, s.low, s.high).Scan(&turn)
+		if err == nil {
+			return turn, nil
+		}
+		if err := noRows(err, nil); err != nil {
+			return -1, err
+		}
+	}
+	return -1, nil
+}
