@@ -181,7 +181,7 @@ func (e *Event) check() error {
 		return bad("a call's id or tool has more than 1024 bytes")
 	case e.Cwd != "" && !filepath.IsAbs(e.Cwd):
 		return bad("cwd %s is not absolute", short(e.Cwd))
-	case (e.Kind == BeforeEdit || e.Kind == AfterEdit) && len(e.Paths) == 0:
+	case e.Kind == BeforeEdit && len(e.Paths) == 0, e.Kind == AfterEdit && len(e.Paths) == 0 && e.Call == "":
 		return bad("%s names no path", e.Kind)
 	case (e.Kind == BeforeTool || e.Kind == AfterTool) && e.Tool == "":
 		return bad("%s names no tool", e.Kind)

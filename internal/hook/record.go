@@ -62,7 +62,7 @@ func (r *run) tool(ctx context.Context, e Event) error {
 	case BeforeExec, AfterExec:
 		does = execTool
 	case BeforeTool, AfterTool:
-		if does, paths = use(e.Tool, e.Input); does == editTool && len(paths) == 0 {
+		if does, paths = use(e.Tool, e.Input); does == editTool && len(paths) == 0 && (before || e.Call == "") {
 			return r.gap(ctx, store.Gap{Reason: store.GapInvalidPath, Tool: e.Tool, Detail: "the input names no path"})
 		}
 	case BeginTurn, Message, EndTurn, Compact, SessionStart, SessionEnd:
