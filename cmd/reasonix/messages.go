@@ -1,5 +1,99 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"bufio"
+	"bytes"
+	"iter"
 
-func messagesCommand(*app) *cli.Command { return &cli.Command{Name: "messages"} }
+	"github.com/urfave/cli/v2"
+
+	"reasonix/store"
+)
+
+func messagesCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:     "messages",
+		Usage:    "print the conversation, one JSON message a line",
+		Category: "looking",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "at", Usage: "only what came before `TURN`"},
+			&cli.BoolFlag{Name: "effective", Usage: "what a model would be sent: with compactions in place"},
+			&cli.BoolFlag{Name: "z", Aliases: []string{"0"}, Usage: "the exact bytes of each message, ended by NUL"},
+		},
+		Action: a.messages,
+	}
+}
+
+func (a *app) messages(c *cli.Context) error {
+	if c.Args().Present() {
+		return badUsage("messages takes no arguments: name the session with --session")
+	}
+	at := c.String("at")
+	if at != "" && !isTurn(at) {
+		_, err := parseTurn(at)
+		return err
+	}
+	w, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	turn := -1
+	s, err := w.session(c.Context, a.sessionRef)
+	if at != "" {
+		s, turn, err = a.at(c.Context, w, at)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Store.View(c.Context, func(tx *store.Tx) error {
+		all, err := conversation(tx, s, turn, c.Bool("effective"))
+		if err != nil {
+			return err
+		}
+		return a.printMessages(all, c.Bool("z"))
+	})
+}
+
+// conversation is a session's messages before a turn; all of them when turn is -1.
+func conversation(tx *store.Tx, s store.Session, turn int, effective bool) (iter.Seq2[store.Message, error], error) {
+	head, end := s.Head, int64(-1)
+	if turn >= 0 && turn < s.Turns {
+		t, err := tx.Turn(s.Head, turn)
+		if err != nil {
+			return nil, err
+		}
+		// The node above the turn ends exactly where the turn begins.
+		head, end = t.Node.Parent, t.MsgIndex
+	}
+	if !effective {
+		return tx.Messages(s.Head, 0, end), nil
+	}
+	if head == 0 {
+		return func(func(store.Message, error) bool) {}, nil
+	}
+	return tx.Effective(head), nil
+}
+
+// printMessages writes messages as they were recorded; only newlines between JSON tokens, which
+// would break the lines, become spaces.
+func (a *app) printMessages(all iter.Seq2[store.Message, error], exact bool) error {
+	out := bufio.NewWriterSize(a.stdout, 64<<10)
+	for m, err := range all {
+		if err != nil {
+			return err
+		}
+		b, end := m.JSON, byte(0)
+		if !exact {
+			// In a valid JSON string a newline is escaped, so each one is between tokens.
+			b, end = bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")), '\n'
+		}
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+		if err := out.WriteByte(end); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

@@ -1,5 +1,154 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"context"
+	"fmt"
+	"io"
 
-func sessionsCommand(*app) *cli.Command { return &cli.Command{Name: "sessions"} }
+	"github.com/urfave/cli/v2"
+
+	"reasonix/store"
+)
+
+func sessionsCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:     "sessions",
+		Usage:    "list the sessions of the workspace",
+		Category: "looking",
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return badUsage("unknown word %s after sessions", quote(c.Args().First()))
+			}
+			return a.sessions(c)
+		},
+		Subcommands: []*cli.Command{{
+			Name:      "rename",
+			Usage:     "give a session a name; an empty one takes it away",
+			ArgsUsage: "SESSION NAME",
+			Action:    a.renameSession,
+		}},
+	}
+}
+
+type sessionJSON struct {
+	Session   store.SessionID  `json:"session"`
+	Name      string           `json:"name"`
+	Source    string           `json:"source"`
+	SourceID  string           `json:"source_id"`
+	Parent    *store.SessionID `json:"parent"`
+	ForkTurn  *int             `json:"fork_turn"`
+	Turns     int              `json:"turns"`
+	Messages  int64            `json:"messages"`
+	CreatedMS int64            `json:"created_ms"`
+	UpdatedMS int64            `json:"updated_ms"`
+	IsCurrent bool             `json:"is_current"`
+}
+
+func newSessionJSON(s store.Session) sessionJSON {
+	out := sessionJSON{
+		Session: s.ID, Name: s.Name, Source: s.Source, SourceID: s.SourceID, Turns: s.Turns, Messages: s.Messages,
+		CreatedMS: s.Created.UnixMilli(), UpdatedMS: s.Updated.UnixMilli(), IsCurrent: s.Current,
+	}
+	if s.Parent != "" {
+		out.Parent, out.ForkTurn = &s.Parent, &s.ForkTurn
+	}
+	return out
+}
+
+func (a *app) sessions(c *cli.Context) error {
+	w, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var all []store.Session
+	err = w.Store.View(c.Context, func(tx *store.Tx) (err error) { all, err = tx.Sessions(); return err })
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Workspace string        `json:"workspace"`
+		Sessions  []sessionJSON `json:"sessions"`
+		// Nested are other workspaces with a store in or around this one.
+		Nested []string `json:"nested"`
+	}{Workspace: printableJSON(w.Root.Path()), Sessions: []sessionJSON{}, Nested: []string{}}
+	for _, s := range all {
+		out.Sessions = append(out.Sessions, newSessionJSON(s))
+	}
+	nested, err := a.where().Nested(c.Context, w.Root.Path())
+	if err != nil {
+		a.note("other stores could not be listed: %v", err)
+	}
+	for _, n := range nested {
+		out.Nested = append(out.Nested, printableJSON(n))
+	}
+	return a.emit(out, func(to io.Writer) error {
+		if err := a.printSessions(to, all); err != nil {
+			return err
+		}
+		for _, n := range nested {
+			if _, err := fmt.Fprintf(to, "%s has a store of its own\n", printable(n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) printSessions(w io.Writer, all []store.Session) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no sessions yet")
+		return err
+	}
+	rows := [][]string{{"", "session", "name", "source", "turns", "messages", "updated", "forked from"}}
+	for i := range rows[0] {
+		rows[0][i] = a.paint(w, dim, rows[0][i])
+	}
+	for _, s := range all {
+		mark, from := " ", ""
+		if s.Current {
+			mark = a.paint(w, green, "*")
+		}
+		if s.Parent != "" {
+			from = fmt.Sprintf("%s at turn %d", s.Parent, s.ForkTurn)
+		}
+		rows = append(rows, []string{
+			mark, a.paint(w, cyan, string(s.ID)), firstLine(s.Name, 30), firstLine(s.Source, 20),
+			fmt.Sprint(s.Turns), fmt.Sprint(s.Messages), a.ago(s.Updated), from,
+		})
+	}
+	return table(w, rows)
+}
+
+func (a *app) renameSession(c *cli.Context) error {
+	if c.NArg() != 2 {
+		return badUsage("sessions rename takes a session and a name")
+	}
+	w, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	s, err := a.rename(c.Context, w, c.Args().Get(0), c.Args().Get(1))
+	if err != nil {
+		return err
+	}
+	return a.emit(newSessionJSON(s), func(to io.Writer) error {
+		_, err := fmt.Fprintf(to, "session %s is called %s\n", s.ID, quote(printable(s.Name)))
+		return err
+	})
+}
+
+func (a *app) rename(ctx context.Context, w *world, ref, name string) (s store.Session, err error) {
+	err = w.Store.Update(ctx, func(tx *store.WriteTx) error {
+		if s, err = tx.FindSession(ref); err != nil {
+			return err
+		}
+		if err := tx.RenameSession(s.ID, name); err != nil {
+			return err
+		}
+		s, err = tx.Session(s.ID)
+		return err
+	})
+	return s, err
+}

@@ -1,5 +1,166 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
 
-func storeCommand(*app) *cli.Command { return &cli.Command{Name: "store"} }
+	"github.com/urfave/cli/v2"
+
+	"reasonix/internal/place"
+	"reasonix/store"
+)
+
+func storeCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:     "store",
+		Usage:    "print the path of the workspace's store",
+		Category: "store",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "list", Usage: "list all stores"},
+			&cli.StringFlag{Name: "move", Usage: "bind the store of the workspace that was at `OLD_ROOT` to this folder"},
+			&cli.BoolFlag{Name: "yes", Usage: "do not ask before --move"},
+		},
+		Action: func(c *cli.Context) error {
+			switch {
+			case c.Args().Present():
+				return badUsage("store takes no arguments")
+			case c.Bool("list") && c.IsSet("move"):
+				return badUsage("--list and --move are two things")
+			case c.Bool("list"):
+				return a.listStores(c)
+			case c.IsSet("move"):
+				return a.moveStore(c)
+			}
+			return a.storePath(c)
+		},
+	}
+}
+
+func (a *app) storePath(c *cli.Context) error {
+	p, err := a.where().Find(a.dir())
+	if err != nil {
+		return err
+	}
+	o, err := p.Open(c.Context, place.Options{Dir: a.workspace, Now: a.now})
+	if err != nil {
+		return err
+	}
+	root, path := o.Root.Path(), o.Store.Path()
+	if err := o.Close(); err != nil {
+		return err
+	}
+	out := struct {
+		Store     string `json:"store"`
+		Workspace string `json:"workspace"`
+	}{printableJSON(path), printableJSON(root)}
+	return a.emit(out, func(to io.Writer) error {
+		// The exact bytes: the line is made for other programs.
+		_, err := fmt.Fprintln(to, path)
+		return err
+	})
+}
+
+type storeJSON struct {
+	Store      string `json:"store"`
+	Workspace  string `json:"workspace"`
+	Exists     bool   `json:"exists"` // the workspace is still there
+	Sessions   int    `json:"sessions"`
+	Size       int64  `json:"size"`
+	ModifiedMS int64  `json:"modified_ms"`
+	Error      string `json:"error,omitempty"`
+}
+
+func (a *app) listStores(c *cli.Context) error {
+	all, err := a.where().List(c.Context)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Stores []storeJSON `json:"stores"`
+	}{[]storeJSON{}}
+	for _, e := range all {
+		s := storeJSON{
+			Store: printableJSON(e.Place.Store), Workspace: printableJSON(e.Place.Root), Exists: !e.Missing && e.Err == nil,
+			Sessions: e.Sessions, Size: e.Size, ModifiedMS: e.Modified.UnixMilli(),
+		}
+		if e.Err != nil {
+			s.Error = e.Err.Error()
+		}
+		out.Stores = append(out.Stores, s)
+	}
+	return a.emit(out, func(to io.Writer) error { return a.printStores(to, all) })
+}
+
+func (a *app) printStores(w io.Writer, all []place.Entry) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no stores yet")
+		return err
+	}
+	rows := [][]string{{"workspace", "sessions", "size", "changed", "store"}}
+	for _, e := range all {
+		root := printable(e.Place.Root)
+		switch {
+		case e.Err != nil:
+			root = a.paint(w, red, "cannot be read: "+firstLine(e.Err.Error(), 60))
+		case e.Missing:
+			root += a.paint(w, yellow, " (gone)")
+		}
+		rows = append(rows, []string{root, fmt.Sprint(e.Sessions), size(e.Size), a.ago(e.Modified), printable(e.Place.Store)})
+	}
+	return table(w, rows)
+}
+
+func (a *app) moveStore(c *cli.Context) error {
+	m, err := a.where().PlanMove(c.Context, c.String("move"), a.dir())
+	if err != nil {
+		return err
+	}
+	a.note("store   %s, %s", m.Old.Store, count(m.Sessions, "session"))
+	a.note("was of  %s (%s)", m.From.Root, folderID(m.From))
+	a.note("will be %s (%s)", m.To.Root, folderID(m.To))
+	if !c.Bool("yes") && onTerminal(a.stdin) && !a.confirm("bind it?") {
+		return fmt.Errorf("not confirmed: %w", errInterrupted)
+	}
+	if err := a.where().Move(c.Context, m); err != nil {
+		return err
+	}
+	out := struct {
+		Store string `json:"store"`
+		From  string `json:"from"`
+		To    string `json:"to"`
+	}{printableJSON(m.New.Store), printableJSON(m.From.Root), printableJSON(m.To.Root)}
+	return a.emit(out, func(to io.Writer) error {
+		_, err := fmt.Fprintf(to, "the store of %s is now that of %s\n", printable(m.From.Root), printable(m.To.Root))
+		return err
+	})
+}
+
+func folderID(w store.Workspace) string { return fmt.Sprintf("device %d, inode %d", w.Device, w.Inode) }
+
+// confirm asks a person.
+func (a *app) confirm(question string) bool {
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil {
+		return false
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// size is a number of bytes for a person.
+func size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n)/1024, 0
+	for f >= 1024 && unit < 4 {
+		f, unit = f/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %ciB", f, "KMGTP"[unit])
+}
+
+// printableJSON is a name of the system as a JSON string shows it.
+func printableJSON(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }

@@ -1,5 +1,106 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"fmt"
+	"io"
+	"time"
 
-func verifyCommand(*app) *cli.Command { return &cli.Command{Name: "verify"} }
+	"github.com/urfave/cli/v2"
+
+	"reasonix/store"
+)
+
+func verifyCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:     "verify",
+		Usage:    "check the store: all that must hold between its parts",
+		Category: "store",
+		Flags:    []cli.Flag{&cli.BoolFlag{Name: "deep", Usage: "also read every content and compare it with its hash"}},
+		Action:   a.verify,
+	}
+}
+
+type problemJSON struct {
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+	Path    string `json:"path,omitempty"`
+	PathB64 string `json:"path_b64,omitempty"`
+	Blob    string `json:"blob,omitempty"`
+	Turn    *int   `json:"turn,omitempty"`
+}
+
+func (a *app) verify(c *cli.Context) error {
+	if c.Args().Present() {
+		return badUsage("verify takes no arguments")
+	}
+	w, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, err := w.Store.Verify(c.Context, c.Bool("deep"), a.progress("checking contents"))
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Problems []problemJSON `json:"problems"`
+	}{[]problemJSON{}}
+	for _, p := range found {
+		out.Problems = append(out.Problems, newProblemJSON(p))
+	}
+	err = a.emit(out, func(to io.Writer) error { return a.printProblems(to, found) })
+	if err == nil && len(found) > 0 {
+		err = &told{errProblems}
+	}
+	return err
+}
+
+func newProblemJSON(p store.Problem) problemJSON {
+	out := problemJSON{Code: p.Code, Detail: p.Detail, Path: jsonPath(p.Path), PathB64: pathB64(p.Path)}
+	if !p.Blob.IsZero() {
+		out.Blob = p.Blob.String()
+	}
+	if p.Turn >= 0 {
+		out.Turn = &p.Turn
+	}
+	return out
+}
+
+func (a *app) printProblems(w io.Writer, found []store.Problem) error {
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(w, "no problems")
+		return err
+	}
+	t := &text{w: w, a: a}
+	for _, p := range found {
+		line := a.paint(w, red, p.Code) + " " + printable(p.Detail)
+		if p.Path != "" {
+			line += ": " + shown(p.Path)
+		}
+		if p.Turn >= 0 {
+			line += fmt.Sprintf(" (turn %d)", p.Turn)
+		}
+		t.line("%s", line)
+	}
+	t.line("%s", count(len(found), "problem"))
+	return t.err
+}
+
+// progress tells on a terminal how far a long work is, from its first second on.
+func (a *app) progress(what string) func(done, total int64) {
+	if a.quiet || !onTerminal(a.stderr) {
+		return nil
+	}
+	began, last := a.now(), time.Time{}
+	return func(done, total int64) {
+		now := a.now()
+		if now.Sub(began) < time.Second || now.Sub(last) < 100*time.Millisecond && done < total {
+			return
+		}
+		last = now
+		fmt.Fprintf(a.stderr, "\r%s: %d of %d", what, done, total)
+		if done >= total {
+			fmt.Fprintln(a.stderr)
+		}
+	}
+}
