@@ -23,6 +23,7 @@ type aim struct {
 	of       store.Operation // of an undo or redo
 	moves    []store.Move
 	pins     map[store.Path]pin           // of an undo or redo, for the paths that the operation moved
+	added    map[store.Path]bool          // pinned, and no row between the nodes is about it
 	hold     map[store.Path]bool          // left alone by the operation, so left alone now
 	called   map[store.Path]bool          // announced by a call that is still open
 	newest   map[store.Path]*store.Placed // of paths that only the other side, or no side, has rows of
@@ -91,11 +92,13 @@ func (a *aim) complete(tx *store.Tx) error {
 			a.called[p] = true
 		}
 	}
+	a.added = map[store.Path]bool{}
 	// A path that an undo pins and that no row between the nodes is about is asked of all the same.
 	for p, pin := range a.pins {
 		if moved[p] {
 			continue
 		}
+		a.added[p] = true
 		m := store.Move{Path: p, Want: pin.want}
 		if row := a.newest[p]; row != nil {
 			m.Expect, m.Want, m.Last = row.After, row.After, row.Origin

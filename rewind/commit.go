@@ -107,7 +107,7 @@ func (d *draft) carried(tx *store.WriteTx, target store.NodeID) ([]store.Change,
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		m, planned := d.moves[p]
 		there := m.Want
-		if !planned || d.pinnedOnly(p) {
+		if !planned || d.aim.added[p] {
 			row, err := tx.Newest(target, p)
 			if err != nil {
 				return nil, err
@@ -134,13 +134,6 @@ func (d *draft) carried(tx *store.WriteTx, target store.NodeID) ([]store.Change,
 		rows = append(rows, store.Change{Path: p, Source: store.SourceCarry, Origin: origin, Before: there, After: disk})
 	}
 	return rows, nil
-}
-
-// pinnedOnly reports whether no row between the nodes is about a path that an undo pins.
-func (d *draft) pinnedOnly(p store.Path) bool {
-	_, pinned := d.aim.pins[p]
-	m := d.moves[p]
-	return pinned && !m.Agent && !m.Foreign
 }
 
 // keep turns a step into a path that was left alone.

@@ -12,8 +12,9 @@ type Move struct {
 	Expect State  // what the line that is left says of it
 	Want   State  // what the line that is reached says of it
 	Last   Origin // of the newest row on the side that is left; 0 when it has none there
-	// Whose rows lie between the two nodes, on either side.
-	Agent, Foreign bool
+	Agent  bool   // a row between the two nodes, on either side, is the agent's
+	// A row on the side that is left is somebody else's: the move takes it back too.
+	Foreign bool
 }
 
 // Transition gives, for every path with rows on either side of the lowest common ancestor of
@@ -47,13 +48,13 @@ func (t *Tx) Transition(from, to NodeID) ([]Move, error) {
 	for p, e := range was {
 		m := Move{Path: p, Expect: e.after, Want: e.before, Last: e.last, Agent: e.agent, Foreign: e.foreign}
 		if r, ok := will[p]; ok {
-			m.Want, m.Agent, m.Foreign = r.after, m.Agent || r.agent, m.Foreign || r.foreign
+			m.Want, m.Agent = r.after, m.Agent || r.agent
 		}
 		moves = append(moves, m)
 	}
 	for p, r := range will {
 		if _, ok := was[p]; !ok {
-			moves = append(moves, Move{Path: p, Expect: r.before, Want: r.after, Agent: r.agent, Foreign: r.foreign})
+			moves = append(moves, Move{Path: p, Expect: r.before, Want: r.after, Agent: r.agent})
 		}
 	}
 	slices.SortFunc(moves, func(x, y Move) int { return strings.Compare(string(x.Path), string(y.Path)) })
