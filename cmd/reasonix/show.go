@@ -1,5 +1,98 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
 
-func showCommand(*app) *cli.Command { return &cli.Command{Name: "show"} }
+	"github.com/urfave/cli/v2"
+
+	"reasonix/internal/view"
+	"reasonix/store"
+)
+
+func showCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "tell of one turn: its prompt, its files, what was not captured",
+		ArgsUsage: "TURN",
+		Category:  "history",
+		Action:    a.show,
+	}
+}
+
+func (a *app) show(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return badUsage("show takes one turn, not %d arguments", c.NArg())
+	}
+	turn := c.Args().First()
+	if turn == "" {
+		turn = "latest"
+	}
+	w, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	s, n, err := a.at(c.Context, w, turn)
+	if err != nil {
+		return err
+	}
+	if n == s.Turns {
+		return noTurn(s, n)
+	}
+	one, err := view.New(w.Capture).Turn(c.Context, s.ID, n)
+	if err != nil {
+		return err
+	}
+	return a.emitPaged(one, func(out io.Writer) error { return a.writeTurn(out, s, one) })
+}
+
+func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
+	began := time.UnixMilli(t.TimeMS)
+	took := ""
+	if t.EndedMS > 0 {
+		took = ", took " + (time.Duration(t.EndedMS-t.TimeMS) * time.Millisecond).String()
+	}
+	fmt.Fprintf(out, "%s of session %s, %s\n", a.paint(out, bold, fmt.Sprintf("turn %d", t.Turn)), sessionName(s), t.Status)
+	fmt.Fprintf(out, "began %s (%s)%s\n", began.Local().Format("2006-01-02 15:04:05"), a.ago(began), took)
+	fmt.Fprintf(out, "messages %d to %d\n\n", t.MsgIndex, t.MsgIndex+t.Messages)
+	for line := range strings.Lines(strings.TrimRight(t.Prompt, "\n")) {
+		fmt.Fprintf(out, "    %s\n", printable(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
+	}
+	fmt.Fprintln(out)
+	if len(t.Files) == 0 {
+		fmt.Fprintln(out, "it changed no file")
+	} else if err := a.writeChanges(out, t.Files, 0); err != nil {
+		return err
+	}
+	if err := a.writeGaps(out, t.Gaps); err != nil {
+		return err
+	}
+	for _, o := range t.Others {
+		sign, colour := signOf(o.Change.Change)
+		fmt.Fprintf(out, "    %s %s  %s\n", a.paint(out, colour, sign), printable(o.Path), a.paint(out, dim, whose(o.Source)))
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", a.paint(out, dim, fmt.Sprintf("reasonix diff %d %d shows it, reasonix rewind %d takes it back", t.Turn, t.Turn+1, t.Turn)))
+	return err
+}
+
+func whose(source string) string {
+	switch source {
+	case store.SourceExternal.String():
+		return "by somebody else"
+	case store.SourceRestore.String():
+		return "by a rewind afterwards"
+	case store.SourceCarry.String():
+		return "left there by a move"
+	}
+	return source
+}
+
+func sessionName(s store.Session) string {
+	if s.Name == "" {
+		return string(s.ID)
+	}
+	return fmt.Sprintf("%s (%s)", s.ID, printable(s.Name))
+}

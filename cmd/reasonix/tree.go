@@ -1,5 +1,82 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"fmt"
+	"io"
 
-func treeCommand(*app) *cli.Command { return &cli.Command{Name: "tree"} }
+	"github.com/urfave/cli/v2"
+
+	"reasonix/internal/view"
+)
+
+func treeCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:     "tree",
+		Usage:    "draw all sessions and where they were forked",
+		Category: "history",
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return badUsage("tree takes no arguments")
+			}
+			w, err := a.open(c)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			roots, err := view.New(w.Capture).Tree(c.Context)
+			if err != nil {
+				return err
+			}
+			return a.emit(treeJSON{Tree: roots}, func(out io.Writer) error {
+				if len(roots) == 0 {
+					_, err := fmt.Fprintln(out, "no session yet")
+					return err
+				}
+				for _, b := range roots {
+					if err := a.drawBranch(out, b, "", ""); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+type treeJSON struct {
+	Tree []*view.Branch `json:"tree"`
+}
+
+// drawBranch draws a session and its forks: first stands before its own line, rest before
+// those below it.
+func (a *app) drawBranch(out io.Writer, b *view.Branch, first, rest string) error {
+	mark, at := "○", ""
+	if b.IsCurrent {
+		mark = a.paint(out, green, "●")
+	}
+	if b.ForkTurn != nil {
+		at = a.paint(out, dim, fmt.Sprintf("forked at turn %d, ", *b.ForkTurn))
+	}
+	name := a.paint(out, bold, string(b.Session))
+	if b.Name != "" {
+		name += " " + printable(b.Name)
+	}
+	current := ""
+	if b.IsCurrent {
+		current = a.paint(out, green, "  current")
+	}
+	_, err := fmt.Fprintf(out, "%s%s %s  %s%s, %s%s\n", first, mark, name, at, count(b.Turns, "turn"), count(int(b.Messages), "message"), current)
+	if err != nil {
+		return err
+	}
+	for i, f := range b.Forks {
+		own, below := "├─", "│ "
+		if i == len(b.Forks)-1 {
+			own, below = "└─", "  "
+		}
+		if err := a.drawBranch(out, f, rest+own, rest+below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
