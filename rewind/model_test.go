@@ -45,7 +45,7 @@ var modelPaths = []string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p 7\n"}
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
-		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dir: t.TempDir(), file: filepath.Join(t.TempDir(), "store.db"),
+		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dir: fastDir(t), file: filepath.Join(fastDir(t), "store.db"),
 		clock: time.Unix(1_800_000_000, 0), ref: newReference(), turns: map[*refNode]map[string]string{},
 	}
 	w.open()

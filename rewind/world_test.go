@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -17,6 +18,18 @@ import (
 )
 
 type jsonRaw = json.RawMessage
+
+// fastDir is a folder in memory where the system has such a place: these tests sync thousands
+// of times, and what they are about is the order of things and not the disk.
+func fastDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "rewind-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
 
 // at opens the world anew under another clock.
 func (w *world) at(now func() time.Time) {
@@ -32,7 +45,7 @@ func (w *world) at(now func() time.Time) {
 func (w *world) copy() *world {
 	w.t.Helper()
 	c := *w
-	c.dir, c.file = filepath.Join(w.t.TempDir(), "w"), filepath.Join(w.t.TempDir(), "store.db")
+	c.dir, c.file = filepath.Join(fastDir(w.t), "w"), filepath.Join(fastDir(w.t), "store.db")
 	w.must(os.CopyFS(c.dir, os.DirFS(w.dir)))
 	err := filepath.WalkDir(w.dir, func(name string, d fs.DirEntry, err error) error { // CopyFS keeps no modes
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
