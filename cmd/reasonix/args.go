@@ -14,7 +14,7 @@ import (
 //	[global flags] command [subcommand] [flags] -- [arguments]
 //
 // and refuses what it does not know. A flag is known when the command or the program has it;
-// "--" ends flags; "-" and negative numbers are arguments.
+// "--" ends flags; "-", "-1" and "-1:PATH" are arguments.
 func (a *app) order(c *cli.App, argv []string) ([]string, error) {
 	a.dash = -1
 	if n := len(argv); n > 0 && argv[n-1] == "--generate-bash-completion" {
@@ -66,7 +66,7 @@ type ordering struct {
 	args    []string
 }
 
-var number = regexp.MustCompile(`^-[0-9]+$`)
+var number = regexp.MustCompile(`^-[0-9]+(:.*)?$`)
 
 func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && !number.MatchString(arg)

@@ -56,6 +56,7 @@ type demo struct {
 	a       *app
 	ctx     context.Context
 	out     io.Writer // the story; nothing with --json
+	source  string    // Go's source tree; "" where there is none
 	temp    string
 	dir     string // the folder that the agent works in
 	w       *world
@@ -71,7 +72,7 @@ func (a *app) demo(c *cli.Context) (err error) {
 	if c.NArg() > 0 {
 		return badUsage("demo takes no arguments")
 	}
-	d := &demo{a: a, ctx: c.Context, out: a.stdout}
+	d := &demo{a: a, ctx: c.Context, out: a.stdout, source: goSource(c.Context)}
 	if a.json {
 		d.out = io.Discard
 	}

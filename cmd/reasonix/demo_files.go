@@ -30,10 +30,10 @@ func (d *demo) lay() error {
 	d.chapter("A folder with files")
 	from := "this program's own source"
 	n := 0
-	if src := goSource(d.ctx); src != "" {
+	if d.source != "" {
 		from = "Go's own source tree: " + strings.Join(parts, ", ")
 		for _, part := range parts {
-			more, err := d.copyFiles(os.DirFS(filepath.Join(src, filepath.FromSlash(part))), part, demoFiles-n)
+			more, err := d.copyFiles(os.DirFS(filepath.Join(d.source, filepath.FromSlash(part))), part, demoFiles-n)
 			if err != nil {
 				return err
 			}

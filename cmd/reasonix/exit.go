@@ -12,6 +12,7 @@ import (
 	"reasonix/agent"
 	"reasonix/blob"
 	"reasonix/db"
+	"reasonix/export"
 	"reasonix/internal/capture"
 	"reasonix/internal/hook"
 	"reasonix/internal/place"
@@ -100,6 +101,8 @@ var meanings = []struct {
 	{store.ErrInvalid, meaning{exitUsage, "invalid", ""}},
 	{agent.ErrInvalid, meaning{exitFailure, "invalid_event", ""}},
 	{hook.ErrMalformed, meaning{exitFailure, "malformed_event", "docs/hooks.md describes the events"}},
+	{export.ErrNotEmpty, meaning{exitConflict, "not_empty", "--out names a new or empty folder; --overwrite replaces an earlier export"}},
+	{export.ErrInvalid, meaning{exitUsage, "usage", ""}},
 	{fs.ErrPermission, meaning{exitFailure, "permission", ""}},
 	{context.DeadlineExceeded, meaning{exitFailure, "deadline", ""}},
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -69,12 +68,7 @@ func (a *app) exportCkpt(c *cli.Context) error {
 		return err
 	}
 	r, err := export.Write(c.Context, w.Store, s.ID, o)
-	switch {
-	case errors.Is(err, export.ErrNotEmpty):
-		return &usage{text: err.Error(), hint: "--out names a new or empty folder; --overwrite replaces an earlier export"}
-	case errors.Is(err, export.ErrInvalid):
-		return badUsage("%s", err)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	if r.LeftOut > 0 {

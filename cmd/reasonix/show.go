@@ -57,7 +57,7 @@ func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
 	}
 	fmt.Fprintf(out, "%s of session %s, %s\n", a.paint(out, bold, fmt.Sprintf("turn %d", t.Turn)), sessionName(s), t.Status)
 	fmt.Fprintf(out, "began %s (%s)%s\n", began.Local().Format("2006-01-02 15:04:05"), a.ago(began), took)
-	fmt.Fprintf(out, "messages %d to %d\n\n", t.MsgIndex, t.MsgIndex+t.Messages)
+	fmt.Fprintf(out, "%s, from index %d\n\n", count(int(t.Messages), "message"), t.MsgIndex)
 	for line := range strings.Lines(strings.TrimRight(t.Prompt, "\n")) {
 		fmt.Fprintf(out, "    %s\n", printable(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 	}

@@ -192,6 +192,9 @@ func (v *Viewer) countAll(ctx context.Context, all []Checkpoint) error {
 		for j := range all[i].Files {
 			c := &all[i].Files[j]
 			size := c.Pair.Before.Size + c.Pair.After.Size
+			if !c.Pair.Before.HasContent() && !c.Pair.After.HasContent() {
+				continue
+			}
 			if size > left || max(c.Pair.Before.Size, c.Pair.After.Size) > fileBytes {
 				continue
 			}
