@@ -1,0 +1,181 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"reasonix/store"
+)
+
+// released are the migrations that stores in the field have run: they never change.
+var released = map[string]string{
+	"0001_history.sql": "b8031b489fd378507192ca0f6190f90006f1496f2072867e50ac53ae073f00d7",
+}
+
+func TestReleasedMigrationsNeverChange(t *testing.T) {
+	for name, want := range released {
+		b, err := os.ReadFile(filepath.Join("../db/migrations", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("%s changed: its hash is %x. Add another migration instead", name, sum)
+		}
+	}
+}
+
+// golden is what the stores of testdata/stores hold, each written by the version that released
+// its schema.
+func golden(ctx context.Context, s *store.Store) error {
+	text := []byte("package main\n")
+	content, err := s.Blobs().PrepareBytes(ctx, text)
+	if err != nil {
+		return err
+	}
+	large, err := s.Blobs().Prepare(ctx, bytes.NewReader(bytes.Repeat([]byte("0123456789abcdef\n"), 100_000)))
+	if err != nil {
+		return err
+	}
+	msgs, err := s.PrepareMessages(ctx, []json.RawMessage{
+		json.RawMessage(`{"role":"system","content":"preamble"}`), json.RawMessage(`{"role":"user",  "content":"caf\u00e9"}`),
+	})
+	if err != nil {
+		return err
+	}
+	file := store.State{Kind: store.File, Mode: 0o644, Blob: content.Hash(), Size: content.Size()}
+	big := store.State{Kind: store.File, Mode: 0o600, Blob: large.Hash(), Size: large.Size()}
+	return s.Update(ctx, func(tx *store.WriteTx) error {
+		if err := tx.Bind(content); err != nil {
+			return err
+		}
+		if err := tx.Bind(large); err != nil {
+			return err
+		}
+		ses, err := tx.CreateSession(store.NewSession{Source: "golden", SourceID: "one"})
+		if err != nil {
+			return err
+		}
+		if err := tx.SetCurrent(ses.ID); err != nil {
+			return err
+		}
+		root, err := tx.Node(ses.Root)
+		if err != nil {
+			return err
+		}
+		if err := tx.AppendMessages(root, msgs[:1]); err != nil {
+			return err
+		}
+		turn, err := tx.BeginTurn(ses.ID, "key", "a prompt")
+		if err != nil {
+			return err
+		}
+		if err := tx.AppendMessages(turn.Node, msgs[1:]); err != nil {
+			return err
+		}
+		for _, c := range []store.Change{
+			{Path: "main.go", Source: store.SourceTool, Origin: store.Agent, Before: store.AbsentState, After: file},
+			{Path: "caf\xe9", Source: store.SourceExternal, Origin: store.External, Before: file, After: big},
+			{Path: "d", Source: store.SourceTool, Origin: store.Agent, Before: store.State{Kind: store.Dir, Mode: 0o755}, After: store.AbsentState},
+		} {
+			if err := tx.AppendChange(turn.Node, c); err != nil {
+				return err
+			}
+		}
+		if err := tx.AddGap(turn.Node, store.Gap{Reason: store.GapSpecial, Path: "run/sock", Tool: "bash"}); err != nil {
+			return err
+		}
+		if err := tx.EndTurn(ses.ID, store.TurnDone); err != nil {
+			return err
+		}
+		fork, err := tx.CreateSession(store.NewSession{Name: "fork", Head: turn.Node.Parent, Parent: ses.ID, ForkTurn: 0, ForkMsg: 1})
+		if err != nil {
+			return err
+		}
+		_, err = tx.AddOperation(store.Operation{
+			Session: ses.ID, Kind: store.OpFork, Turn: 0, State: store.Applied, HeadFrom: turn.Node.ID, HeadTo: fork.Head,
+		}, []store.OpPath{{Path: "main.go", From: file, To: file, Left: true}})
+		return err
+	})
+}
+
+// TestGoldenStores opens a copy of each store that a released version wrote: everything in it is
+// still understood. A new schema adds a store; none is ever edited.
+func TestGoldenStores(t *testing.T) {
+	const dir = "../testdata/stores"
+	if os.Getenv("REASONIX_NEW_GOLDEN") != "" {
+		at, n := time.Unix(1_800_000_000, 0), 0
+		s, err := store.Open(t.Context(), filepath.Join(dir, "v1.db"), store.Options{
+			Create: &store.Workspace{Root: "/workspace", Device: 1, Inode: 2},
+			Now:    func() time.Time { return at },
+			NewID:  func() store.SessionID { n++; return store.SessionID(fmt.Sprintf("golden%02d", n)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := golden(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(dir + "/*.db")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden store: %v", err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(t.TempDir(), "store.db")
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(t.Context(), name, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := s.Verify(t.Context(), true, nil)
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%s: %+v, %v", f, problems, err)
+		}
+		ses := session(t, s, "golden01")
+		want := []string{`{"role":"system","content":"preamble"}`, `{"role":"user",  "content":"caf\u00e9"}`}
+		if d := cmp.Diff(want, conversation(t, s, ses.Head, 0, -1)); d != "" {
+			t.Errorf("%s: %s", f, d)
+		}
+		var rows []string
+		view(t, s, func(tx *store.Tx) error {
+			placed, err := tx.TurnChanges(ses.Head, 0)
+			for _, p := range placed {
+				rows = append(rows, fmt.Sprintf("%q %v %v %v→%v", p.Path, p.Source, p.Origin, p.Before, p.After))
+			}
+			fork, ferr := tx.Session("golden02")
+			if ferr != nil || fork.Parent != "golden01" || fork.Messages != 1 || fork.Turns != 0 {
+				t.Errorf("%s: fork %+v, %v", f, fork, ferr)
+			}
+			return err
+		})
+		if d := cmp.Diff([]string{
+			`"main.go" tool agent absent→file 0644 13 bytes 4e64166d`,
+			`"caf\xe9" external external file 0644 13 bytes 4e64166d→file 0600 1700000 bytes aac9022b`,
+			`"d" tool agent dir 0755→absent`,
+		}, rows); d != "" {
+			t.Errorf("%s: %s", f, d)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
