@@ -94,8 +94,11 @@ func (e *Engine) again(ctx context.Context, p *Plan) (*draft, error) {
 		return nil, err
 	}
 	was := p.draft
-	same := a.target == was.aim.target && a.of.ID == was.aim.of.ID && a.session.Turns == was.aim.session.Turns &&
-		a.session.Messages == was.aim.session.Messages && a.moving.Head == was.aim.moving.Head || a.session.OpenTurn != was.aim.session.OpenTurn
+	// Closing a turn may have recorded what was seen on the way, below the head of the plan.
+	closed := a.session.OpenTurn != was.aim.session.OpenTurn
+	same := a.target == was.aim.target && a.of.ID == was.aim.of.ID &&
+		a.session.Turns == was.aim.session.Turns && a.session.Messages == was.aim.session.Messages &&
+		(closed || a.moving.Head == was.aim.moving.Head)
 	if !same || len(d.result.Conflicts) > 0 || !maps.Equal(d.steps, was.steps) || !maps.Equal(d.left, was.left) {
 		return nil, ErrStale
 	}

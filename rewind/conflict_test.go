@@ -357,7 +357,7 @@ func TestBusy(t *testing.T) {
 	}
 	now = now.Add(2 * time.Minute)
 	busy(rewind.Request{}, false) // no event for longer than a call may take
-	unlock, err := w.capture.LockTurn(w.ids[two])
+	unlock, err := w.capture.LockTurn(ctx, w.ids[two])
 	w.must(err)
 	busy(rewind.Request{}, true) // a live process
 	unlock()

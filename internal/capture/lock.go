@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -66,17 +67,17 @@ func lock(ctx context.Context, file string, try func(*flock.Flock) (bool, error)
 	}
 }
 
-// LockTurn marks a session as driven by this live process until unlock or its death.
-func (c *Capturer) LockTurn(id store.SessionID) (unlock func(), err error) {
-	l := flock.New(c.turnFile(id), flock.SetPermissions(0o600))
-	ok, err := l.TryLock()
-	if err == nil && !ok {
-		err = fmt.Errorf("session %s has a turn in another live process: %w", id, ErrLocked)
-	}
+// LockTurn marks a session as driven by this live process until unlock or its death. ErrLocked
+// when another one drives it.
+func (c *Capturer) LockTurn(ctx context.Context, id store.SessionID) (unlock func(), err error) {
+	// TurnAlive may hold the lock for the moment that it needs to ask.
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	unlock, err = lock(ctx, c.turnFile(id), (*flock.Flock).TryLock, (*flock.Flock).Lock)
 	if err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, fmt.Errorf("session %s has a turn in another live process: %w", id, err)
 	}
-	return func() { _ = l.Close() }, nil
+	return unlock, nil
 }
 
 // TurnAlive reports whether a live process holds the session's turn.
@@ -85,7 +86,7 @@ func (c *Capturer) TurnAlive(id store.SessionID) (bool, error) {
 		return false, nil // no process ever marked it
 	}
 	l := flock.New(c.turnFile(id), flock.SetPermissions(0o600))
-	ok, err := l.TryLock()
+	ok, err := l.TryRLock()
 	return err == nil && !ok, errors.Join(err, l.Close())
 }
 
