@@ -360,11 +360,15 @@ func TestMessagesOfOtherShapes(t *testing.T) {
 	w := newWorld(t)
 	for _, m := range []struct{ in, want string }{
 		{"{\n  \"role\": \"user\",\r\n \"content\": \"a\\nb\"}", "{   \"role\": \"user\",   \"content\": \"a\\nb\"}"},
-		{`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"edit","arguments":"{\"a\":1}"}}]}`,
-			`{"role":"assistant","tool_calls":[{"id":"c1","name":"edit","arguments":"{\"a\":1}"}]}`},
+		{
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"edit","arguments":"{\"a\":1}"}}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c1","name":"edit","arguments":"{\"a\":1}"}]}`,
+		},
 		{`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`, `{"role":"user","content":"one\ntwo"}`},
-		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"ok"}]}]}`,
-			`{"role":"tool","content":"ok","tool_call_id":"c1"}`},
+		{
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"ok"}]}]}`,
+			`{"role":"tool","content":"ok","tool_call_id":"c1"}`,
+		},
 		{`{"type":"weird"}`, `{"role":"user"}`},
 		{`{"role":"tool","content":"x","tool_call_id":"c1","unknown":[1]}`, `{"role":"tool","content":"x","tool_call_id":"c1","unknown":[1]}`},
 	} {

@@ -1,7 +1,8 @@
 package store
 
 // What a person is shown needs a few more questions about a line than recording and moving do.
-// Each is one look-up for each segment, like its neighbours.
+// Each is one look-up for each segment, like its neighbours. Along a line turns go up with
+// depth; ordering by turn first lets the index node_turn give the order, and only the page.
 
 // TurnGaps are the gaps of turn n on the line of head and of what follows it up to the next
 // turn, oldest first.
@@ -21,7 +22,7 @@ func (t *Tx) GapsBetween(head NodeID, lo, hi int) ([]Gap, error) {
 			FROM node n
 			CROSS JOIN gap g ON g.node_id = n.id
 			WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
-			ORDER BY n.depth, g.id`, s.segment, lo, hi, s.low, s.high)
+			ORDER BY n.turn, n.depth, g.id`, s.segment, lo, hi, s.low, s.high)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func (t *Tx) ChangesBetween(head NodeID, lo, hi int) ([]Placed, error) {
 			FROM node n
 			CROSS JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
 			WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
-			ORDER BY n.depth, c.seq`, s.segment, lo, hi, s.low, s.high)
+			ORDER BY n.turn, n.depth, c.seq`, s.segment, lo, hi, s.low, s.high)
 		if err != nil {
 			return nil, err
 		}

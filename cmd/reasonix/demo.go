@@ -162,8 +162,8 @@ func (d *demo) play() (err error) {
 }
 
 // chapter begins a part of the story.
-func (d *demo) chapter(format string, args ...any) {
-	fmt.Fprintf(d.out, "\n%s\n", d.a.paint(d.a.stdout, bold, fmt.Sprintf(format, args...)))
+func (d *demo) chapter(title string) {
+	fmt.Fprintf(d.out, "\n%s\n", d.a.paint(d.a.stdout, bold, title))
 }
 
 // ok tells the outcome of a step: problem is "" when it is right.
