@@ -20,7 +20,6 @@ func (a *app) order(c *cli.App, argv []string) ([]string, error) {
 	if n := len(argv); n > 0 && argv[n-1] == "--generate-bash-completion" {
 		return argv, nil
 	}
-	argv = slashForm(c, argv)
 	o := ordering{app: c}
 	for i := 0; i < len(argv); i++ {
 		arg := argv[i]
@@ -76,11 +75,7 @@ func isFlag(arg string) bool {
 func (o *ordering) word(arg string) {
 	switch {
 	case o.command == nil && o.name == "":
-		if o.command = o.app.Command(arg); o.command == nil {
-			o.name = arg
-			return
-		}
-		o.path = []string{o.command.Name}
+		o.first(arg)
 	case o.command != nil && len(o.args) == 0 && o.command.Name == "rewind" && arg == "fork":
 		// A published form: "rewind fork 3" forks.
 		o.command, o.path = o.app.Command("fork"), []string{"fork"}
@@ -89,6 +84,26 @@ func (o *ordering) word(arg string) {
 		o.path = append(o.path, o.command.Name)
 	default:
 		o.args = append(o.args, arg)
+	}
+}
+
+// first takes the command. It may have a slash, as in an agent's chat, where its arguments may
+// also come in the same word: "/rewind 2 code".
+func (o *ordering) first(arg string) {
+	words := []string{arg}
+	if inside, ok := strings.CutPrefix(arg, "/"); ok {
+		words = strings.Fields(inside)
+	}
+	if len(words) > 0 {
+		o.command = o.app.Command(words[0])
+	}
+	if o.command == nil {
+		o.name = arg
+		return
+	}
+	o.path = []string{o.command.Name}
+	for _, w := range words[1:] {
+		o.word(w)
 	}
 }
 
@@ -177,30 +192,4 @@ func (o *ordering) withoutCommand() ([]string, error) {
 		}
 	}
 	return []string{"--help"}, nil
-}
-
-// slashForm takes the slash off a command that is written as in an agent's chat, where it may
-// also come as one word: "/rewind 2 code".
-func slashForm(c *cli.App, argv []string) []string {
-	for i, arg := range argv {
-		if !strings.HasPrefix(arg, "/") {
-			continue
-		}
-		words := strings.Fields(arg[1:])
-		if len(words) == 0 || c.Command(words[0]) == nil {
-			return argv
-		}
-		// Only the command may be written so: the words before it are flags and their values.
-		before := ordering{app: c}
-		for j := 0; j < i; j++ {
-			if !isFlag(argv[j]) {
-				return argv
-			}
-			if takes, err := before.takesValue(argv[j], argv[j+1:]); err == nil && takes {
-				j++
-			}
-		}
-		return slices.Concat(argv[:i], words, argv[i+1:])
-	}
-	return argv
 }
