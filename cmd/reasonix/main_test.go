@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode, "event": scriptEvent, "turn": scriptTurn,
-			"manifest": scriptManifest, "json": scriptJSON, "mode": scriptMode, "let": scriptLet, "break": scriptBreak,
+			"manifest": scriptManifest, "json": scriptJSON, "mode": scriptMode, "let": scriptLet, "damage": scriptDamage, "break": scriptBreak,
 		},
 	})
 }
@@ -266,4 +267,18 @@ func scriptBreak(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = f.WriteAt(b, off)
 	ts.Check(errors.Join(err, f.Close()))
+}
+
+// damage STORE TEXT flips a bit of each place where a file holds TEXT.
+func scriptDamage(ts *testscript.TestScript, neg bool, args []string) {
+	name := ts.MkAbs(args[0])
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	n := bytes.Count(b, []byte(args[1]))
+	if n == 0 || neg {
+		ts.Fatalf("%s does not hold %q", name, args[1])
+	}
+	bad := []byte(args[1])
+	bad[0] ^= 1
+	ts.Check(os.WriteFile(name, bytes.ReplaceAll(b, []byte(args[1]), bad), 0o600))
 }
