@@ -47,10 +47,7 @@ func (a *app) move(c *cli.Context, w *world, r rewind.Request) error {
 
 // emitMove prints the result of a move. err, if any, is why it did not happen.
 func (a *app) emitMove(ctx context.Context, w *world, res rewind.Result, dry bool, err error) error {
-	out, jerr := newMoveJSON(ctx, w, res, dry)
-	if jerr != nil {
-		return jerr
-	}
+	out := newMoveJSON(res, dry)
 	switch {
 	case err != nil && a.json:
 		return &withResult{error: conflictError(res, err), result: out}
@@ -113,7 +110,7 @@ type notCoveredJSON struct {
 	Reason  string `json:"reason"`
 }
 
-func newMoveJSON(ctx context.Context, w *world, res rewind.Result, dry bool) (moveJSON, error) {
+func newMoveJSON(res rewind.Result, dry bool) moveJSON {
 	out := moveJSON{
 		Operation: opID(res.Operation), Kind: res.Kind.String(), Session: res.Session, Written: names(res, res.Written),
 		Deleted: names(res, res.Deleted), Left: names(res, res.Left), Messages: res.Messages, Prompt: res.Prompt,
@@ -124,10 +121,8 @@ func newMoveJSON(ctx context.Context, w *world, res rewind.Result, dry bool) (mo
 	if res.Turn >= 0 {
 		out.Turn = &res.Turn
 	}
-	if scope, err := scopeOf(ctx, w, res); err != nil {
-		return out, err
-	} else if scope != 0 {
-		name := scope.String()
+	if res.Scope != 0 {
+		name := res.Scope.String()
 		out.Scope = &name
 	}
 	if res.Branch != "" {
@@ -146,23 +141,7 @@ func newMoveJSON(ctx context.Context, w *world, res rewind.Result, dry bool) (mo
 	for _, n := range res.NotCovered {
 		out.NotCovered = append(out.NotCovered, notCoveredJSON{Path: jsonPath(n.Path), PathB64: pathB64(n.Path), Reason: n.Reason})
 	}
-	return out, nil
-}
-
-// scopeOf is the scope of a rewind, or of the rewind that an undo or redo takes back.
-func scopeOf(ctx context.Context, w *world, res rewind.Result) (store.Scope, error) {
-	if res.Scope != 0 || res.Undoes == 0 {
-		return res.Scope, nil
-	}
-	var op store.Operation
-	err := w.Store.View(ctx, func(tx *store.Tx) (err error) {
-		for id := res.Undoes; ; id = op.Of {
-			if op, err = tx.Operation(id); err != nil || op.Of == 0 {
-				return err
-			}
-		}
-	})
-	return op.Scope, err
+	return out
 }
 
 // opID is an operation's id as JSON has it: a string; nil for none.

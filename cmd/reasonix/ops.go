@@ -28,7 +28,7 @@ type operationJSON struct {
 	Written   int             `json:"written"`
 	Deleted   int             `json:"deleted"`
 	CreatedMS int64           `json:"created_ms"`
-	Undoes    *string         `json:"undoes"`    // of an undo or redo
+	Of        *string         `json:"of"`        // what an undo or redo names
 	UndoneBy  *string         `json:"undone_by"` // null while it stands
 }
 
@@ -36,7 +36,7 @@ func newOperationJSON(o store.Operation) operationJSON {
 	out := operationJSON{
 		Operation: fmt.Sprint(o.ID), Session: o.Session, Kind: o.Kind.String(), State: o.State.String(),
 		Written: o.Written, Deleted: o.Deleted, CreatedMS: o.Created.UnixMilli(),
-		Undoes: opID(o.Of), UndoneBy: opID(o.UndoneBy),
+		Of: opID(o.Of), UndoneBy: opID(o.UndoneBy),
 	}
 	if o.Scope != 0 {
 		scope := o.Scope.String()

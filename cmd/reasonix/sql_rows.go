@@ -39,7 +39,7 @@ func (j *jsonRows) row(values []any) error {
 			line = append(line, ',')
 		}
 		if raw, ok := v.([]byte); ok {
-			v = map[string][]byte{"b64": raw} // base64, as everywhere
+			v = hex.EncodeToString(raw) // as the views show hashes
 		}
 		b, err := json.Marshal(v)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/capture"
 	"reasonix/internal/place"
 	"reasonix/store"
 )
@@ -52,8 +53,8 @@ func (a *app) storePath(c *cli.Context) error {
 		return err
 	}
 	out := struct {
-		Store     string `json:"store"`
-		Workspace string `json:"workspace"`
+		Store string `json:"store"`
+		Root  string `json:"root"`
 	}{printableJSON(path), printableJSON(root)}
 	return a.emit(out, func(to io.Writer) error {
 		// The exact bytes: the line is made for other programs.
@@ -64,7 +65,7 @@ func (a *app) storePath(c *cli.Context) error {
 
 type storeJSON struct {
 	Store      string `json:"store"`
-	Workspace  string `json:"workspace"`
+	Root       string `json:"root"`
 	Exists     bool   `json:"exists"` // the workspace is still there
 	Sessions   int    `json:"sessions"`
 	Size       int64  `json:"size"`
@@ -82,7 +83,7 @@ func (a *app) listStores(c *cli.Context) error {
 	}{[]storeJSON{}}
 	for _, e := range all {
 		s := storeJSON{
-			Store: printableJSON(e.Place.Store), Workspace: printableJSON(e.Place.Root), Exists: !e.Missing && e.Err == nil,
+			Store: printableJSON(e.Place.Store), Root: printableJSON(e.Place.Root), Exists: !e.Missing && e.Err == nil,
 			Sessions: e.Sessions, Size: e.Size, ModifiedMS: e.Modified.UnixMilli(),
 		}
 		if e.Err != nil {
@@ -123,7 +124,7 @@ func (a *app) moveStore(c *cli.Context) error {
 	if !c.Bool("yes") && onTerminal(a.stdin) && !a.confirm("bind it?") {
 		return fmt.Errorf("not confirmed: %w", errInterrupted)
 	}
-	if err := a.where().Move(c.Context, m); err != nil {
+	if err := a.where().Move(c.Context, m, lockAtOnce); err != nil {
 		return err
 	}
 	out := struct {
@@ -135,6 +136,15 @@ func (a *app) moveStore(c *cli.Context) error {
 		_, err := fmt.Fprintf(to, "the store of %s is now that of %s\n", printable(m.From.Root), printable(m.To.Root))
 		return err
 	})
+}
+
+// lockAtOnce takes a store's workspace, unless somebody is at work in it.
+func lockAtOnce(s *store.Store) (func(), error) {
+	unlock, free, err := (&capture.Capturer{Store: s}).TryExclusive()
+	if err == nil && !free {
+		err = capture.ErrLocked
+	}
+	return unlock, err
 }
 
 func folderID(w store.Workspace) string { return fmt.Sprintf("device %d, inode %d", w.Device, w.Inode) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"reasonix/agent"
@@ -206,5 +207,16 @@ func (r *run) log(format string, args ...any) {
 	if r.kind != "" {
 		what = r.source + " " + string(r.kind)
 	}
-	Log(r.Where.State, r.Now(), what+": "+fmt.Sprintf(format, args...))
+	r.Where.Log(r.Now(), what+": "+fmt.Sprintf(format, args...))
+}
+
+// frame is where a panic happened: the first line of a stack in this program's own code.
+func frame(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			return strings.TrimSpace(lines[i+3])
+		}
+	}
+	return "an unknown place"
 }

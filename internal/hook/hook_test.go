@@ -179,34 +179,6 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestLogIsBounded(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	Log(dir, now, "two\nlines \x1b[31m\xff")
-	name := filepath.Join(dir, "hook.log")
-	b, err := os.ReadFile(name)
-	if want := "2026-01-02T03:04:05.000Z two lines  [31m\uFFFD\n"; err != nil || string(b) != want {
-		t.Fatalf("%q, %v; want %q", b, err, want)
-	}
-	if fi, err := os.Stat(name); err != nil || fi.Mode().Perm() != 0o600 {
-		t.Fatalf("%v, %v", fi.Mode(), err)
-	}
-	for range 3 {
-		if err := os.WriteFile(name, make([]byte, maxLog), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		Log(dir, now, strings.Repeat("é", 10000))
-	}
-	b, err = os.ReadFile(name)
-	if err != nil || len(b) > maxLine+100 || !strings.HasSuffix(string(b), "é…\n") {
-		t.Fatalf("%d bytes, %v", len(b), err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
-		t.Fatalf("%v, %v", entries, err)
-	}
-}
-
 // What a later program reads of an event is what this one recorded: a subagent's edits belong
 // to the session's turn, and a session of ours is continued by its id.
 func TestSessionsAreFoundAgain(t *testing.T) {

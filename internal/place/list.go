@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"reasonix/internal/capture"
 	"reasonix/internal/workspace"
 	"reasonix/store"
 )
@@ -163,16 +162,14 @@ func (w Where) oldPlace(old string) (Place, error) {
 }
 
 // Move makes a planned rebinding. The store is bound first and its folder renamed then: after
-// a crash in between the same move finds it at the old place and goes on.
-func (w Where) Move(ctx context.Context, m Rebinding) error {
+// a crash in between the same move finds it at the old place and goes on. lock keeps other
+// processes out of the workspace meanwhile.
+func (w Where) Move(ctx context.Context, m Rebinding, lock func(*store.Store) (unlock func(), err error)) error {
 	s, err := store.Open(ctx, m.Old.Store, store.Options{})
 	if err != nil {
 		return err
 	}
-	unlock, free, err := (&capture.Capturer{Store: s}).TryExclusive()
-	if err == nil && !free {
-		err = capture.ErrLocked
-	}
+	unlock, err := lock(s)
 	if err == nil {
 		err = s.Update(ctx, func(tx *store.WriteTx) error { return tx.MoveWorkspace(m.To) })
 		unlock()

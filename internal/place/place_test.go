@@ -185,13 +185,13 @@ func TestMove(t *testing.T) {
 	// A crash between binding and renaming: the same move goes on.
 	bound := m
 	bound.New = bound.Old
-	if err := w.where.Move(ctx, bound); err != nil {
+	if err := w.where.Move(ctx, bound, unlocked); err != nil {
 		t.Fatal(err)
 	}
 	if m, err = w.where.PlanMove(ctx, dir, to); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.where.Move(ctx, m); err != nil {
+	if err := w.where.Move(ctx, m, unlocked); err != nil {
 		t.Fatal(err)
 	}
 	p, err := w.where.Find(to)
@@ -206,6 +206,8 @@ func TestMove(t *testing.T) {
 		t.Fatalf("a store would be put where one is: %v", err)
 	}
 }
+
+func unlocked(*store.Store) (func(), error) { return func() {}, nil }
 
 func TestReservedFolders(t *testing.T) {
 	w := newTown(t)

@@ -1,4 +1,4 @@
-package hook
+package place
 
 import (
 	"errors"
@@ -18,14 +18,17 @@ const maxLog = 1 << 20
 // maxLine bounds a line of the log, in bytes: it names problems, it does not repeat events.
 const maxLine = 500
 
-// Log appends one line to hook.log in the folder dir, which is made when missing. It fails
-// silently: there is nobody to tell. Lines never hold prompts, messages, contents, the
+// Log appends one line to hook.log beside the stores. It fails silently: there is nobody to
+// tell. The caller sees to it that lines never hold prompts, messages, contents, the
 // environment or whole events.
-func Log(dir string, now time.Time, text string) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func (w Where) Log(now time.Time, text string) {
+	name := filepath.Join(w.State, "hook.log")
+	if w.allowed(name) != nil {
 		return
 	}
-	name := filepath.Join(dir, "hook.log")
+	if err := os.MkdirAll(w.State, 0o700); err != nil {
+		return
+	}
 	if fi, err := os.Stat(name); err == nil && fi.Size() >= maxLog {
 		_ = os.Rename(name, name+".1") // two processes may both do it: the second log is short then
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -51,15 +54,4 @@ func line(now time.Time, text string) string {
 		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
 	}
 	return fmt.Sprintf("%s %s\n", now.UTC().Format("2006-01-02T15:04:05.000Z"), text)
-}
-
-// frame is where a panic happened: the first line of a stack in this program's own code.
-func frame(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			return strings.TrimSpace(lines[i+3])
-		}
-	}
-	return "an unknown place"
 }
