@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -133,8 +134,16 @@ func TestMeanings(t *testing.T) {
 // A panic is a message that asks for a report, not a trace of the program alone.
 func TestNoPanicReachesTheUser(t *testing.T) {
 	var out, errs bytes.Buffer
-	a := &app{stdin: panicking{}, stdout: &out, stderr: &errs, now: time.Now, env: func(string) string { return "" }}
-	if code := a.run([]string{"sql"}); code != exitFailure {
+	boom := true
+	env := func(string) string {
+		if boom {
+			boom = false
+			panic("boom")
+		}
+		return ""
+	}
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, now: time.Now, env: env}
+	if code := a.run([]string{"sessions"}); code != exitFailure {
 		t.Fatal(code)
 	}
 	if out.Len() > 0 || !strings.HasPrefix(errs.String(), "error: internal error: boom\nhint: this is a bug of reasonix, please report it") {
@@ -142,9 +151,17 @@ func TestNoPanicReachesTheUser(t *testing.T) {
 	}
 }
 
-type panicking struct{}
-
-func (panicking) Read([]byte) (int, error) { panic("boom") }
+// A command that waits for input ends when it is interrupted.
+func TestInterruptedInput(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	a := &app{stdin: in, stdout: io.Discard, stderr: io.Discard, now: time.Now, env: func(string) string { return "" }}
+	if err := a.dispatch(ctx, []string{"sql"}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
 
 func TestOutputIsSafe(t *testing.T) {
 	if got := printable("a\x1b[31m\xff\u202eb c"); got != "a\uFFFD[31m\uFFFD\uFFFDb c" {

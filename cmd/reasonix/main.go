@@ -34,6 +34,7 @@ func run(args []string) int {
 func (a *app) run(args []string) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	defer func() {
 		if p := recover(); p != nil {
 			code = a.fail(&panicError{value: p, stack: debug.Stack()})

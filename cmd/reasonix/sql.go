@@ -69,7 +69,7 @@ func (a *app) query(c *cli.Context) (string, error) {
 		if onTerminal(a.stdin) {
 			a.note("type a query and end it with ctrl-d")
 		}
-		b, err := io.ReadAll(io.LimitReader(a.stdin, maxQuery+1))
+		b, err := a.readInput(c.Context, maxQuery+1)
 		if err != nil {
 			return "", fmt.Errorf("read query: %w", err)
 		}
@@ -79,6 +79,21 @@ func (a *app) query(c *cli.Context) (string, error) {
 		return "", badUsage("the query has more than %d bytes", maxQuery)
 	}
 	return query, checkQuery(query)
+}
+
+// readInput reads standard input, at most limit bytes, until ctx ends.
+func (a *app) readInput(ctx context.Context, limit int64) (b []byte, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b, err = io.ReadAll(io.LimitReader(a.stdin, limit))
+	}()
+	select {
+	case <-done:
+		return b, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // checkQuery lets one reading statement through. The connection refuses writes to the store by
