@@ -247,6 +247,10 @@ func after(tx *store.WriteTx, id store.SessionID, read *capture.Readings, one ca
 	case known == nil && call != nil:
 		// The call named a folder; this came to be in it meanwhile.
 		known = &store.Placed{Change: store.Change{Path: one.Path, After: store.AbsentState}}
+	case known == nil && one.State.Kind == store.Absent:
+		// Nobody knows whether anything was there before.
+		c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapNoBefore, Path: one.Path, Tool: e.Tool})
+		return nil
 	case known == nil:
 		known = &store.Placed{Change: store.Change{Path: one.Path, After: store.UncapturedState}}
 		c.Gaps = append(c.Gaps, store.Gap{Reason: store.GapNoBefore, Path: one.Path, Tool: e.Tool})

@@ -312,8 +312,11 @@ func (w *world) rewind(scope store.Scope) {
 	w.options(&r, &m)
 	w.note("rewind s%d to %d %v %+v", s, n, scope, m.only)
 	head, before := w.ref.heads[s], maps.Clone(w.ref.disk)
-	if m.target == nil && scope == store.Conversation {
-		m.files = false
+	if len(m.only) > 0 && !w.selects(m) {
+		if _, err := w.engine.Plan(w.t.Context(), r); !errors.Is(err, rewind.ErrNoPath) {
+			w.fail("a path that selects nothing: %v", err)
+		}
+		return
 	}
 	res, ok := w.make(r, m)
 	if !ok {
@@ -340,6 +343,23 @@ func (w *world) rewind(scope store.Scope) {
 	}
 }
 
+// selects reports whether every path of a move is one that it is about, or that is known.
+func (w *world) selects(m refMove) bool {
+	head := w.ref.heads[m.session]
+	asked := map[string]ask{}
+	if m.target != nil {
+		asked = between(head, m.target)
+	} else {
+		asked = tip(head)
+	}
+	for p := range m.only {
+		if _, ok := asked[p]; !ok && head.known(p) == unknown {
+			return false
+		}
+	}
+	return true
+}
+
 func (w *world) options(r *rewind.Request, m *refMove) {
 	switch w.rnd.IntN(4) {
 	case 0:
@@ -347,7 +367,7 @@ func (w *world) options(r *rewind.Request, m *refMove) {
 	case 1:
 		r.Skip, m.skip = true, true
 	}
-	if w.rnd.IntN(6) == 0 {
+	if w.rnd.IntN(6) == 0 && m.files {
 		m.only = map[string]bool{}
 		for range 3 {
 			p := w.path()

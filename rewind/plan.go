@@ -90,6 +90,9 @@ func (e *Engine) draft(ctx context.Context, r Request, a *aim, earlier map[store
 	if err := e.read(ctx, d, stale); err != nil {
 		return nil, err
 	}
+	if err := e.only(ctx, r, a); err != nil {
+		return nil, err
+	}
 	conflicts := map[store.Path]Conflict{}
 	undoes := map[store.Path]bool{}
 	for _, m := range a.moves {
@@ -99,6 +102,32 @@ func (e *Engine) draft(ctx context.Context, r Request, a *aim, earlier map[store
 		return nil, err
 	}
 	return d, e.report(ctx, d, conflicts, undoes)
+}
+
+// only refuses names that select nothing: a slip there would leave all files as they are and
+// look like success. A path that the line knows, and that simply needs no change, is fine.
+func (e *Engine) only(ctx context.Context, r Request, a *aim) error {
+	if len(r.Only) == 0 {
+		return nil
+	}
+	if !a.files {
+		return fmt.Errorf("paths select files, and this move leaves files alone: %w", ErrInvalid)
+	}
+	return e.capture.Store.View(ctx, func(tx *store.Tx) error {
+		for _, o := range r.Only {
+			if slices.ContainsFunc(a.moves, func(m store.Move) bool { return m.Path == o || m.Path.Below(o) }) {
+				continue
+			}
+			row, err := tx.Newest(a.from, o)
+			if err != nil {
+				return err
+			}
+			if row == nil {
+				return fmt.Errorf("%s: %w", o, ErrNoPath)
+			}
+		}
+		return nil
+	})
 }
 
 func (e *Engine) read(ctx context.Context, d *draft, paths []store.Path) error {
@@ -231,6 +260,26 @@ func (e *Engine) report(ctx context.Context, d *draft, conflicts map[store.Path]
 		}
 		return nil
 	})
+}
+
+// explain gives the paths that are not covered the reason of their gap.
+func explain(tx *store.Tx, d *draft) error {
+	if len(d.result.NotCovered) == 0 {
+		return nil
+	}
+	gaps, err := tx.Gaps(d.aim.from, -1)
+	if err != nil {
+		return err
+	}
+	for i, n := range d.result.NotCovered {
+		for _, g := range slices.Backward(gaps) {
+			if g.Path == n.Path {
+				d.result.NotCovered[i].Reason = g.Reason
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // provable reads every content that the plan needs: an operation that could not be finished

@@ -33,6 +33,8 @@ var (
 	ErrNotUndoable = errors.New("the operation cannot be undone")
 	// ErrInvalid is returned when a request contradicts itself.
 	ErrInvalid = errors.New("invalid request")
+	// ErrNoPath is returned when one of Only is nothing that the move is about.
+	ErrNoPath = errors.New("nothing was recorded of the path")
 	// ErrReadOnly is returned when the system would refuse to change a file that has to change.
 	ErrReadOnly = errors.New("files cannot be changed")
 )

@@ -322,8 +322,12 @@ func closing(rows interface{ Close() error }, err error) error {
 }
 
 // WriterOf finds, on any line of the store, the newest agent's row that left p in state s and
-// lies in a node after since; nil when none did.
+// lies in a node after since; nil when none did. Only contents tell a writer: all folders are
+// alike, and so are all absences.
 func (t *Tx) WriterOf(p Path, s State, since NodeID) (*Placed, error) {
+	if !s.HasContent() {
+		return nil, nil
+	}
 	id, err := t.pathID(p)
 	if err != nil || id == 0 {
 		return nil, err
