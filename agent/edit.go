@@ -52,17 +52,9 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 	var c Captured
 	err = r.capture.Record(ctx, paths, nil, func(tx *store.WriteTx, read *capture.Readings) error {
 		c = Captured{Gaps: slices.Clone(gaps)}
-		s, err := tx.Session(id)
+		s, err := openTurn(tx, id)
 		if err != nil {
 			return err
-		}
-		if s.OpenTurn == 0 {
-			if _, err := tx.BeginTurn(id, "", NoPrompt); err != nil {
-				return err
-			}
-			if s, err = tx.Session(id); err != nil {
-				return err
-			}
 		}
 		n, err := tx.WritableOf(s)
 		if err != nil {

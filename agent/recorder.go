@@ -194,7 +194,16 @@ func (r *Recorder) EndTurn(ctx context.Context, id store.SessionID, status store
 
 // AddGap records that something was not captured.
 func (r *Recorder) AddGap(ctx context.Context, id store.SessionID, g store.Gap) error {
-	return r.update(ctx, func(tx *store.WriteTx) error { return addGap(tx, id, g) })
+	return r.update(ctx, func(tx *store.WriteTx) error {
+		if err := addGap(tx, id, g); err != nil {
+			return err
+		}
+		s, err := tx.Session(id)
+		if err != nil {
+			return err
+		}
+		return seen(tx, s)
+	})
 }
 
 func (r *Recorder) prepare(ctx context.Context, messages []json.RawMessage) ([]store.NewMessage, error) {

@@ -388,3 +388,33 @@ func TestGivenContent(t *testing.T) {
 	b.want([]string{"0 turn tool agent a real→real"}, nil)
 	b.end()
 }
+
+// TestCommands are gaps for now, and keep their session busy until they end.
+func TestCommands(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	for _, call := range []string{"1", ""} {
+		_, err := b.recorder.BeforeExec(ctx, b.id, agent.Exec{Call: call, Tool: "bash"})
+		b.must(err)
+	}
+	open := func() (n int) {
+		b.must(b.capture.Store.View(ctx, func(tx *store.Tx) error {
+			calls, err := tx.Calls(b.id)
+			n = len(calls)
+			return err
+		}))
+		return n
+	}
+	if open() != 2 {
+		t.Errorf("%d calls are open", open())
+	}
+	_, err := b.recorder.AfterExec(ctx, b.id, agent.Exec{Call: "1", Tool: "bash"})
+	b.must(err)
+	_, err = b.recorder.AfterExec(ctx, b.id, agent.Exec{Tool: "bash"})
+	b.must(err)
+	if open() != 0 {
+		t.Errorf("%d calls are still open", open())
+	}
+	b.end()
+	b.want(nil, []string{"0 shell_not_scanned "})
+}

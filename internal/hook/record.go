@@ -69,11 +69,7 @@ func (r *run) tool(ctx context.Context, e Event) error {
 	}
 	switch does {
 	case execTool:
-		tool := e.Tool
-		if tool == "" {
-			tool = "shell"
-		}
-		return r.gap(ctx, store.Gap{Reason: store.GapShellNotScanned, Tool: tool})
+		return r.exec(ctx, agent.Exec{Call: e.Call, Tool: e.Tool}, before)
 	case editTool:
 		return r.edit(ctx, agent.Edit{Call: e.Call, Tool: e.Tool, Cwd: r.cwd, Paths: paths, Given: e.Given}, before)
 	case otherTool:
@@ -98,6 +94,22 @@ func (r *run) edit(ctx context.Context, e agent.Edit, before bool) error {
 	r.reply.Captured += len(c.Paths)
 	for _, g := range c.Gaps {
 		r.warn("not captured: %s: %s", g.Reason, short(string(g.Path)))
+	}
+	return nil
+}
+
+func (r *run) exec(ctx context.Context, e agent.Exec, before bool) error {
+	do := r.recorder.AfterExec
+	if before {
+		do = r.recorder.BeforeExec
+	}
+	c, err := do(ctx, r.session, e)
+	if err != nil {
+		return err
+	}
+	r.reply.Turn = c.Turn
+	for _, g := range c.Gaps {
+		r.warnings("not captured: %s: %s", g.Reason, g.Tool)
 	}
 	return nil
 }
