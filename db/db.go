@@ -17,6 +17,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -45,6 +46,11 @@ type Options struct {
 	// nil means none.
 	Fault func(point string) error
 
+	// OneConnection lets View use the writer's connection while no Update does: a short process
+	// then opens, and prepares its statements on, one connection instead of two. fn of a View
+	// must then not call Update.
+	OneConnection bool
+
 	// MaxPages limits the file to that many pages of 4096 bytes, for tests of a full disk.
 	// 0 means no limit.
 	MaxPages int64
@@ -58,6 +64,8 @@ type DB struct {
 	readers *sqlx.DB      // opened lazily; query_only
 	writer  *sqlx.DB      // at most one connection; nil when opened read-only
 	slot    chan struct{} // holds a token while a goroutine is the writer
+	one     bool          // OneConnection
+	turn    sync.Mutex    // held by who uses the writer's connection, when one is set
 	used    *usedFile
 	closed  chan struct{}
 }
@@ -99,7 +107,7 @@ func open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fault: o.Fault, slot: make(chan struct{}, 1), used: used, closed: make(chan struct{})}
+	d := &DB{path: path, fault: o.Fault, slot: make(chan struct{}, 1), one: o.OneConnection && !o.ReadOnly, used: used, closed: make(chan struct{})}
 	if o.ReadOnly {
 		err = d.openReadOnly(ctx, o, len(ms.files))
 	} else {

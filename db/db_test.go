@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"reasonix/db"
+	"sync"
 )
 
 var ctx = context.Background()
@@ -347,5 +348,39 @@ func TestFilesOfOthersAreUntouched(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestOneConnection reads through the writer's connection, and beside it while it is in use.
+func TestOneConnection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	d := open(t, path, db.Options{Migrations: migrations(schema1), OneConnection: true})
+	if err := add(d, "before"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, d); len(got) != 1 {
+		t.Errorf("read %q", got)
+	}
+	err := d.Update(t.Context(), func(tx *db.WriteTx) error {
+		if got := names(t, d); len(got) != 1 { // a View inside an Update
+			t.Errorf("read %q beside a writer", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if err := add(d, fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+			names(t, d)
+		})
+	}
+	wg.Wait()
+	if got := names(t, d); len(got) != 9 {
+		t.Errorf("%d rows", len(got))
 	}
 }

@@ -31,8 +31,12 @@ type WriteTx struct {
 // View runs fn in a read transaction and returns its error. fn may call View again, which can
 // see a later state. View never waits for an Update.
 func (d *DB) View(ctx context.Context, fn func(*ReadTx) error) (err error) {
-	tx := &ReadTx{ctx: ctx}
-	if tx.conn, err = d.connect(ctx, d.readers); err != nil {
+	tx, pool := &ReadTx{ctx: ctx}, d.readers
+	if d.one && d.turn.TryLock() {
+		defer d.turn.Unlock()
+		pool = d.writer
+	}
+	if tx.conn, err = d.connect(ctx, pool); err != nil {
 		return fmt.Errorf("begin reading: %w", err)
 	}
 	if _, err := tx.conn.ExecContext(ctx, "BEGIN"); err != nil {
@@ -59,6 +63,10 @@ func (d *DB) Update(ctx context.Context, fn func(*WriteTx) error) error {
 		return err
 	}
 	defer unlock()
+	if d.one {
+		d.turn.Lock()
+		defer d.turn.Unlock()
+	}
 
 	tx := &WriteTx{ReadTx: ReadTx{ctx: ctx}, fault: d.fault}
 	if err := tx.point("begin"); err != nil {

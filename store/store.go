@@ -58,6 +58,8 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes session ids; nil means eight random characters.
 	NewID func() SessionID
+	// OneConnection is for short processes; see db.Options.
+	OneConnection bool
 	// Fault is the seam of the fault tests; see db.Options.
 	Fault func(point string) error
 	// MaxPages bounds the file for tests of a full disk, in pages; 0 means no bound.
@@ -78,7 +80,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && (o.Create == nil || o.ReadOnly) {
 		return nil, fmt.Errorf("%w at %s", ErrNoStore, path)
 	}
-	d, err := db.Open(ctx, path, db.Options{ReadOnly: o.ReadOnly, Now: o.Now, Fault: o.Fault, MaxPages: o.MaxPages})
+	d, err := db.Open(ctx, path, db.Options{ReadOnly: o.ReadOnly, Now: o.Now, Fault: o.Fault, MaxPages: o.MaxPages, OneConnection: o.OneConnection})
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}

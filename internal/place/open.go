@@ -21,6 +21,8 @@ type Options struct {
 	Dir string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// OneConnection is for short processes; see db.Options.
+	OneConnection bool
 }
 
 // Opened is a workspace with its store. The caller closes it.
@@ -37,7 +39,7 @@ func (o *Opened) Close() error { return errors.Join(o.Root.Close(), o.Store.Clos
 // still is that folder. A store that this user may not write is opened for reading.
 // Errors: ErrOtherFolder, ErrNoFolder, and those of store.Open.
 func (p Place) Open(ctx context.Context, o Options) (*Opened, error) {
-	so := store.Options{Now: o.Now}
+	so := store.Options{Now: o.Now, OneConnection: o.OneConnection}
 	if o.Create {
 		w, err := Workspace(p.Root)
 		if err != nil {
