@@ -124,7 +124,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 				t.Parallel()
 				step := 1
 				if testing.Short() {
-					step = 5
+					step = 11
 				}
 				before, after := 0, 0
 				template := faultWorld(t, sc.prepare)

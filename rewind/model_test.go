@@ -650,6 +650,8 @@ func TestModel(t *testing.T) {
 	seeds, steps := uint64(40), 60
 	if n, err := strconv.ParseUint(os.Getenv("REASONIX_MODEL_SEEDS"), 10, 32); err == nil {
 		seeds = n
+	} else if testing.Short() {
+		seeds = 4
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

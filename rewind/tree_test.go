@@ -131,7 +131,11 @@ func (w *world) treeEdit(id store.SessionID) {
 // TestEveryKind rewinds trees in which files, folders and links become one another, at any
 // depth and under odd names: for each k the manifest is that of the start of turn k (I4, I9).
 func TestEveryKind(t *testing.T) {
-	for seed := range uint64(25) {
+	seeds := uint64(25)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed)

@@ -112,7 +112,7 @@ func TestLockedWorkspaceLeavesAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := d.options(`"event":"before-edit","paths":["a"]`)
-	late.Deadline = 300 * time.Millisecond
+	late.Deadline = 2 * time.Second // enough to open the store on a slow machine; the lock outlasts any
 	r, err := Run(context.Background(), late)
 	unlock()
 	if !errors.Is(err, capture.ErrLocked) || r.OK || len(r.Warnings) == 0 {
@@ -164,7 +164,7 @@ func TestNothingHoldsTheAgent(t *testing.T) {
 	if !strings.Contains(d.log(), "hook_test.go") {
 		t.Fatalf("log %q", d.log())
 	}
-	_, err = Run(context.Background(), Options{In: io.LimitReader(zeros{}, maxEvent+10), Where: d.where})
+	_, err = Run(context.Background(), Options{In: io.LimitReader(zeros{}, maxEvent+10), Where: d.where, Deadline: time.Minute})
 	if !errors.Is(err, ErrMalformed) {
 		t.Fatal(err)
 	}
