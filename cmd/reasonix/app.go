@@ -76,6 +76,20 @@ func (a *app) dir() string {
 	return "."
 }
 
+// find finds the store that the command is about.
+func (a *app) find() (place.Place, error) {
+	p, err := a.where().Find(a.dir())
+	switch {
+	case !errors.Is(err, place.ErrNoFolder):
+	case a.workspace != "":
+		err = withHint(err, "-C names the workspace or a folder in it")
+	default:
+		err = withHint(fmt.Errorf("the current folder is not there any more: %w", place.ErrNoFolder),
+			"cd to a folder that is, or name one with -C")
+	}
+	return p, err
+}
+
 // world is an open workspace with its store.
 type world struct {
 	Store   *store.Store
@@ -89,7 +103,7 @@ type world struct {
 // crashed operation left is taken back first, and told on standard error. The caller closes
 // the world.
 func (a *app) open(c *cli.Context) (*world, error) {
-	p, err := a.where().Find(a.dir())
+	p, err := a.find()
 	if err != nil {
 		return nil, err
 	}

@@ -157,8 +157,10 @@ func (o *ordering) result() ([]string, error) {
 	if o.command == nil && o.name == "" {
 		return o.withoutCommand()
 	}
-	if o.command == nil && o.name != "help" && o.name != "h" {
-		return nil, &usage{text: "unknown command " + quote(o.name), hint: "reasonix --help lists the commands"}
+	if o.command == nil {
+		if err := o.help(); err != nil || o.command == nil {
+			return []string{"--help"}, err
+		}
 	}
 	var global, own []string
 	for _, w := range o.flags {
@@ -177,12 +179,33 @@ func (o *ordering) result() ([]string, error) {
 			own = append(own, words...)
 		}
 	}
-	if o.command == nil {
-		return append(append(global, "help"), o.args...), nil
-	}
 	all := append(append(global, o.path...), own...)
 	return append(append(all, "--"), o.args...), nil
 }
+
+// help makes "help COMMAND" the command with --help; without one it stays that of the program.
+func (o *ordering) help() error {
+	if o.name != "help" && o.name != "h" {
+		return &usage{text: "unknown command " + quote(o.name), hint: hintHelp}
+	}
+	words := o.args
+	o.args = nil
+	for _, w := range words {
+		if o.command == nil && (w == "help" || w == "h") {
+			continue
+		}
+		before := o.command
+		o.name = ""
+		o.word(w)
+		if o.command == before {
+			return &usage{text: "unknown command " + quote(strings.Join(words, " ")), hint: hintHelp}
+		}
+	}
+	o.args, o.flags = nil, append(o.flags, flagWord{text: "--help"})
+	return nil
+}
+
+const hintHelp = "reasonix --help lists the commands"
 
 // withoutCommand handles flags alone: help and version.
 func (o *ordering) withoutCommand() ([]string, error) {
@@ -192,4 +215,70 @@ func (o *ordering) withoutCommand() ([]string, error) {
 		}
 	}
 	return []string{"--help"}, nil
+}
+
+// asksFor reports whether a flag of the program, such as --json, stands among words that could
+// not be parsed as a whole.
+func asksFor(argv []string, flag string) bool {
+	for _, arg := range argv {
+		if arg == "--" {
+			return false
+		}
+		if arg == flag || arg == flag+"=true" {
+			return true
+		}
+	}
+	return false
+}
+
+// isHook reports whether words that may not make sense as a whole are a call of hook.
+func isHook(c *cli.App, argv []string) bool {
+	o := ordering{app: c}
+	lost := false // after a flag that nobody knows, the next word may be its value
+	for i := 0; i < len(argv); i++ {
+		switch arg := argv[i]; {
+		case arg == "--":
+		case isFlag(arg):
+			takes, err := o.takesValue(arg, argv[i+1:])
+			lost = lost || err != nil
+			if takes {
+				i++
+			}
+		case arg == "hook" || arg == "/hook":
+			return true
+		case !lost || c.Command(strings.TrimPrefix(arg, "/")) != nil:
+			return false
+		}
+	}
+	return false
+}
+
+// flagText is a flag in the text of --help. Defaults are told where they say something: not that
+// a switch is off or that a name is not given.
+func flagText(f cli.Flag) string {
+	doc, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return ""
+	}
+	usage, value := doc.GetUsage(), ""
+	if before, rest, found := strings.Cut(usage, "`"); found {
+		if name, after, found := strings.Cut(rest, "`"); found {
+			usage, value = before+name+after, " "+name
+		}
+	}
+	if s, ok := f.(*cli.StringFlag); ok && s.Value != "" {
+		usage += " (default: " + s.Value + ")"
+	}
+	if doc.TakesValue() && value == "" {
+		value = " value"
+	}
+	var names []string
+	for _, n := range f.Names() {
+		dash := "--"
+		if len(n) == 1 {
+			dash = "-"
+		}
+		names = append(names, dash+n+value)
+	}
+	return strings.Join(names, ", ") + "\t" + usage
 }

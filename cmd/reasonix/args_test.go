@@ -50,7 +50,12 @@ func TestOrder(t *testing.T) {
 		{"--json", "--help", -1},
 		{"-h", "--help", -1},
 		{"rewind --help", "rewind --help --", -1},
-		{"help rewind", "help rewind", -1},
+		{"help rewind", "rewind --help --", -1},
+		{"help sessions rename", "sessions rename --help --", -1},
+		{"help --json log", "--json log --help --", -1},
+		{"help", "--help", -1},
+		{"help --help", "--help", -1},
+		{"help help", "--help", -1},
 	} {
 		a := &app{}
 		got, err := a.order(a.cli(), strings.Fields(c.in))
@@ -69,7 +74,7 @@ func TestUnknownFlagsAreRefused(t *testing.T) {
 	for _, in := range []string{
 		"rewind 2 --drry-run", "rewind --dry_run 2", "-x rewind", "rewind -x", "nonsense", "nonsense --json", "/nonsense",
 		"rewind --path", "rewind 2 --session", "--session", "rewind --path a fork 3", "sessions --name x", "-C",
-		"hook /rewind --name x", "rewind ---json",
+		"hook /rewind --name x", "rewind ---json", "help nosuch", "help rewind nosuch",
 	} {
 		a := &app{}
 		got, err := a.order(a.cli(), strings.Fields(in))

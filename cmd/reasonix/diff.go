@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -17,7 +18,8 @@ func diffCommand(a *app) *cli.Command {
 		Category:  "history",
 		Description: "Without B, A is compared with the disk; without A, that is the latest checkpoint.\n" +
 			"The number after the last turn stands for where that turn ended.\n" +
-			"The text is what patch -p1 applies in the workspace's root.",
+			"The text is what patch -p1 applies in the workspace's root. Binary files and very large ones are\n" +
+			"only named in it: rewind and cat restore them.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "stat", Usage: "only how much each file changed"},
 			&cli.BoolFlag{Name: "name-status", Usage: "only names, each with what happened to it"},
@@ -78,6 +80,9 @@ func (a *app) diff(c *cli.Context) error {
 	}
 	v := view.New(w.Capture)
 	pairs, err := v.Pairs(c.Context, sides[0], sides[1], only)
+	if errors.Is(err, view.ErrNoPath) && a.dash < 0 {
+		err = withHint(err, "%s; paths come after --; two turns are two words: reasonix diff 1 2", hintTurn)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 
 	"reasonix/agent"
 	"reasonix/blob"
@@ -16,6 +18,7 @@ import (
 	"reasonix/internal/capture"
 	"reasonix/internal/hook"
 	"reasonix/internal/place"
+	"reasonix/internal/view"
 	"reasonix/internal/workspace"
 	"reasonix/rewind"
 	"reasonix/store"
@@ -45,6 +48,18 @@ type usage struct{ text, hint string }
 func (e *usage) Error() string { return e.text }
 
 func badUsage(format string, args ...any) error { return &usage{text: fmt.Sprintf(format, args...)} }
+
+// hinted is an error whose hint is not the one that its kind has.
+type hinted struct {
+	error
+	hint string
+}
+
+func (e *hinted) Unwrap() error { return e.error }
+
+func withHint(err error, format string, args ...any) error {
+	return &hinted{err, fmt.Sprintf(format, args...)}
+}
 
 // withResult is an error that comes with a result which is printed all the same: conflicts.
 type withResult struct {
@@ -80,12 +95,12 @@ var meanings = []struct {
 	{place.ErrNoFolder, meaning{exitNotFound, "no_folder", ""}},
 	{rewind.ErrBusy, meaning{exitBusy, "busy", "wait for it to end; --force closes the turn at once"}},
 	{capture.ErrLocked, meaning{exitBusy, "locked", "another command is at work in this workspace; try again"}},
-	{rewind.ErrConflict, meaning{exitConflict, "conflict", "--force goes on (undo-rewind brings all back), --skip-conflicts leaves those paths alone"}},
+	{rewind.ErrConflict, meaning{exitConflict, "conflict", "--force goes on (reasonix undo-rewind brings all back), --skip-conflicts leaves those paths alone"}},
 	{rewind.ErrStale, meaning{exitConflict, "stale", "something changed meanwhile; run the command again"}},
 	{errProblems, meaning{exitDamage, "problems", ""}},
 	{rewind.ErrNothingToUndo, meaning{exitNotFound, "nothing_to_undo", "reasonix ops lists what was done"}},
 	{rewind.ErrNothingToRedo, meaning{exitNotFound, "nothing_to_redo", "reasonix ops lists what was done"}},
-	{rewind.ErrNotUndoable, meaning{exitFailure, "not_undoable", "reasonix ops lists what was done"}},
+	{rewind.ErrNotUndoable, meaning{exitFailure, "not_undoable", "reasonix ops lists what stands; reasonix redo-rewind takes the newest undo back"}},
 	{rewind.ErrReadOnly, meaning{exitFailure, "read_only", "give yourself the right to write there; nothing was changed"}},
 	{rewind.ErrInvalid, meaning{exitUsage, "usage", ""}},
 	{store.ErrNoTurn, meaning{exitNotFound, "no_turn", "reasonix log lists the turns"}},
@@ -94,7 +109,9 @@ var meanings = []struct {
 	{store.ErrNoOperation, meaning{exitNotFound, "no_operation", "reasonix ops lists them"}},
 	{store.ErrNoStore, meaning{exitNotFound, "no_store", ""}},
 	{place.ErrNoStore, meaning{exitNotFound, "no_store", "an agent's first event makes it; a workspace that was renamed: reasonix store --move OLD_ROOT"}},
-	{errNoPath, meaning{exitNotFound, "no_path", ""}},
+	{errNoPath, meaning{exitNotFound, "no_path", hintPath}},
+	{rewind.ErrNoPath, meaning{exitNotFound, "no_path", hintPath}},
+	{view.ErrNoPath, meaning{exitNotFound, "no_path", hintPath}},
 	{workspace.ErrOutside, meaning{exitNotFound, "outside_workspace", "paths are relative to the current folder"}},
 	{workspace.ErrProtected, meaning{exitNotFound, "protected", ""}},
 	{workspace.ErrInvalid, meaning{exitUsage, "invalid_path", ""}},
@@ -107,12 +124,18 @@ var meanings = []struct {
 	{context.DeadlineExceeded, meaning{exitFailure, "deadline", ""}},
 }
 
+const hintPath = "reasonix log -v names the files of each turn; paths are relative to the current folder"
+
 // errNoPath is returned when a path was never recorded, or was not there at a turn.
 var errNoPath = errors.New("no such path")
 
 // meaningOf is the one place that maps errors to exit codes.
 func meaningOf(err error) meaning {
 	m := ordinary(err)
+	var better *hinted
+	if errors.As(err, &better) {
+		m.hint = better.hint
+	}
 	if isStrict(err) {
 		m.exit = exitFailure
 	}
@@ -170,11 +193,14 @@ func (a *app) fail(err error) int {
 	}
 	m := meaningOf(err)
 	var silent *told
-	if errors.As(err, &silent) {
+	switch {
+	case errors.As(err, &silent):
 		return m.exit
+	case readerGone(err):
+		return exitOK
 	}
 	text := printable(strings.ReplaceAll(err.Error(), "\n", "; "))
-	if a.json && m.exit != exitUsage {
+	if a.json {
 		a.failJSON(err, errorJSON{Code: m.code, Message: text, Hint: m.hint})
 		return m.exit
 	}
@@ -189,19 +215,28 @@ func (a *app) fail(err error) int {
 	return m.exit
 }
 
-// failJSON prints the error as an object and, for an error with a result, beside the result.
+// readerGone reports whether whoever read standard output went away, as "head" does; that is
+// no failure of ours.
+func readerGone(err error) bool {
+	var at *fs.PathError
+	return errors.As(err, &at) && at.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
+}
+
+// failJSON prints the error as an object and, for an error with a result, as its last member.
 func (a *app) failJSON(err error, e errorJSON) {
-	object := map[string]any{}
+	var object json.RawMessage
 	var with *withResult
 	if errors.As(err, &with) {
-		if b, err := json.Marshal(with.result); err == nil {
-			d := json.NewDecoder(bytes.NewReader(b))
-			d.UseNumber()
-			_ = d.Decode(&object) // it came from Marshal
+		if b, err := encode(with.result); err == nil {
+			object = append(bytes.TrimSuffix(b, []byte("}\n")), ',')
 		}
 	}
-	object["error"] = e
-	_ = a.writeJSON(object) // standard output is gone: the exit code still tells
+	if object == nil {
+		object = json.RawMessage("{")
+	}
+	b, _ := encode(e) // three strings
+	object = append(append(append(object, `"error":`...), bytes.TrimSuffix(b, []byte("\n"))...), '}', '\n')
+	_, _ = a.stdout.Write(object) // if standard output is gone, the exit code still tells
 }
 
 // told is an error that the user knows already; only the exit code is left.

@@ -16,7 +16,7 @@ func forkCommand(a *app) *cli.Command {
 		Description: "Nothing is copied, and the parent does not change. Files stay as they are, unless --code takes\n" +
 			"them to that turn too. The fork becomes the current session; an agent continues it by its id.\n" +
 			"Without TURN it forks where the session stands.",
-		Flags: append(moveFlags(),
+		Flags: append(moveFlags("reasonix switch - brings the files back"),
 			&cli.StringFlag{Name: "name", Usage: "`NAME` of the new session"},
 			&cli.BoolFlag{Name: "code", Usage: "also take the files to that turn"},
 		),
@@ -34,6 +34,10 @@ func forkCommand(a *app) *cli.Command {
 			}
 			defer w.Close()
 			s, n, err := a.forkAt(c, w)
+			if err != nil {
+				return err
+			}
+			err = w.Store.View(c.Context, func(tx *store.Tx) error { return freeName(tx, "", c.String("name")) })
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,8 @@ func historyCommand(a *app) *cli.Command {
 		Usage:     "list every recorded version of a path, newest first",
 		ArgsUsage: "PATH",
 		Category:  "history",
+		Description: "Each line names the turn that it belongs to or follows, the state that the path got there, and\n" +
+			"who gave it. PATH is relative to the current folder.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return badUsage("history takes one path")
@@ -68,7 +70,7 @@ func (a *app) writeHistory(out io.Writer, h view.History) error {
 	}
 	oldest := h.Versions[len(h.Versions)-1].Pair.Before
 	rows = append(rows, []string{a.paint(out, dim, "first known"), "", "  " + said(oldest), ""})
-	return table(out, trimmed(rows))
+	return table(out, rows)
 }
 
 // said is a state for a person; the digits of a blob are enough to tell two apart.

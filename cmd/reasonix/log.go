@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"reasonix/internal/view"
+	"reasonix/store"
 )
 
 // logPage is how many turns a person is shown at once.
@@ -23,8 +25,8 @@ func logCommand(a *app) *cli.Command {
 		Description: "A checkpoint is the state at the start of a turn; beside it stands what the turn then did.\n" +
 			"+ created, ~ modified, - deleted, > renamed, * mode or kind changed, ! not captured.",
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` turns; 0 means all (default: 30; all with --json)"},
-			&cli.IntFlag{Name: "before", Usage: "only turns before turn `N`", Value: -1},
+			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` turns; 0 means all; 30 when not given, with --json all"},
+			&cli.IntFlag{Name: "before", Usage: "only turns before turn `N`"},
 			&cli.BoolFlag{Name: "stat", Usage: "with --json, count lines too"},
 		},
 		Action: a.log,
@@ -35,7 +37,10 @@ func (a *app) log(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return badUsage("log takes no arguments; show TURN tells of one turn")
 	}
-	page := view.Page{Before: c.Int("before"), Limit: c.Int("limit"), Count: !a.json || c.Bool("stat")}
+	page := view.Page{Before: -1, Limit: c.Int("limit"), Count: !a.json || c.Bool("stat")}
+	if c.IsSet("before") {
+		page.Before = c.Int("before")
+	}
 	if page.Limit < 0 || c.IsSet("before") && page.Before < 0 {
 		return badUsage("--limit and --before are numbers from 0")
 	}
@@ -55,12 +60,21 @@ func (a *app) log(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.emitPaged(all, func(out io.Writer) error { return a.writeLog(out, all) })
+	return a.emitPaged(all, func(out io.Writer) error {
+		if err := a.writeLog(out, all); err != nil || a.quiet {
+			return err
+		}
+		return a.writeRewound(c.Context, out, w, s)
+	})
 }
 
 func (a *app) writeLog(out io.Writer, all view.Checkpoints) error {
 	if len(all.Checkpoints) == 0 {
-		_, err := fmt.Fprintf(out, "session %s has no turns yet\n", all.Session)
+		what := "no turns"
+		if all.Turns > 0 {
+			what = "no turns before that one"
+		}
+		_, err := fmt.Fprintf(out, "session %s has %s\n", all.Session, what)
 		return err
 	}
 	for _, c := range all.Checkpoints {
@@ -80,11 +94,21 @@ func (a *app) writeLog(out io.Writer, all view.Checkpoints) error {
 			return err
 		}
 	}
-	if !all.More {
+	if !all.More || a.quiet {
 		return nil
 	}
 	last := all.Checkpoints[len(all.Checkpoints)-1].Turn
 	_, err := fmt.Fprintf(out, "%s\n", a.paint(out, dim, fmt.Sprintf("older: reasonix log --before %d", last)))
+	return err
+}
+
+// writeRewound tells of turns that are not listed because a rewind took them away.
+func (a *app) writeRewound(ctx context.Context, out io.Writer, w *world, s store.Session) error {
+	away, err := w.rewoundAway(ctx, s)
+	if err != nil || !away {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", a.paint(out, dim, "rewound turns come back with: reasonix undo-rewind"))
 	return err
 }
 
@@ -111,17 +135,7 @@ func (a *app) writeChanges(out io.Writer, files []view.Change, limit int) error 
 		}
 		rows = append(rows, []string{"    " + a.paint(out, colour, sign) + " " + name, a.counts(out, f)})
 	}
-	return table(out, trimmed(rows))
-}
-
-// trimmed drops last cells that are empty, so that no line ends in blanks.
-func trimmed(rows [][]string) [][]string {
-	for i, row := range rows {
-		if n := len(row); n > 0 && row[n-1] == "" {
-			rows[i] = row[:n-1]
-		}
-	}
-	return rows
+	return table(out, rows)
 }
 
 func signOf(change string) (sign, colour string) {

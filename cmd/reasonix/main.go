@@ -20,7 +20,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	cli.FlagStringer = flagText
+	os.Exit(run(os.Args[1:]))
+}
 
 // run is the program; it returns the exit code.
 func run(args []string) int {
@@ -41,6 +44,13 @@ func (a *app) run(args []string) (code int) {
 		}
 	}()
 	err := a.dispatch(ctx, args)
+	if isHook(a.cli(), args) {
+		return a.fail(a.hookError(ctx, args, err))
+	}
+	var bad *usage
+	if errors.As(err, &bad) {
+		a.json = a.json || asksFor(args, "--json") // the flags may not have been read
+	}
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("%w: %w", errInterrupted, err)
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/view"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -16,11 +19,11 @@ import (
 // What rewind, undo, redo, switch and fork have in common: each is a request that is planned,
 // shown, and applied unless it is a dry run.
 
-// moveFlags are the flags of a move that may write files.
-func moveFlags() []cli.Flag {
+// moveFlags are the flags of a move that may write files; back says how that is undone.
+func moveFlags(back string) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "show what would be done, change nothing"},
-		&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "go on over conflicts and close a running turn; undo-rewind brings all back"},
+		&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "go on over conflicts and close a running turn; " + back},
 		&cli.BoolFlag{Name: "skip-conflicts", Usage: "leave conflicting paths alone and do the rest"},
 	}
 }
@@ -34,14 +37,20 @@ func (a *app) move(c *cli.Context, w *world, r rewind.Request) error {
 	dry := c.Bool("dry-run")
 	plan, err := w.Rewind.Plan(c.Context, r)
 	if plan == nil && err != nil {
-		return err
+		return busyHint(r, err)
 	}
 	res := plan.Result()
+	// Afterwards it is no longer known what a path that was left would have become.
+	folders, ferr := w.folders(c.Context, res)
+	if ferr != nil {
+		return ferr
+	}
 	if err == nil && !dry {
 		if res, err = w.Rewind.Apply(c.Context, plan); err != nil && res.Session == "" {
-			return err
+			return busyHint(r, err)
 		}
 	}
+	res.Folders = folders
 	return a.emitMove(c.Context, w, res, dry, err)
 }
 
@@ -61,10 +70,79 @@ func (a *app) emitMove(ctx context.Context, w *world, res rewind.Result, dry boo
 }
 
 func conflictError(res rewind.Result, err error) error {
-	if n := len(res.Conflicts); errors.Is(err, rewind.ErrConflict) && n > 0 {
-		return fmt.Errorf("%s; nothing was changed: %w", count(n, "conflict"), err)
+	n := len(res.Conflicts)
+	if !errors.Is(err, rewind.ErrConflict) || n == 0 {
+		return err
+	}
+	err = fmt.Errorf("%s; nothing was changed: %w", count(n, "conflict"), err)
+	const skip = "--skip-conflicts leaves those paths alone"
+	final := true
+	for _, c := range res.Conflicts {
+		final = final && c.Final
+	}
+	switch {
+	case final:
+		return withHint(err, "%s; --force does not help here", skip)
+	case res.Kind == store.OpFork || res.Kind == store.OpSwitch: // undo passes these over
+		return withHint(err, "--force goes on (reasonix switch - brings the files back), %s", skip)
+	case res.Kind == store.OpUndo:
+		return withHint(err, "--force goes on (reasonix redo-rewind brings all back), %s", skip)
 	}
 	return err
+}
+
+// busyHint says that it is another session which is busy, where it is.
+func busyHint(r rewind.Request, err error) error {
+	var busy *rewind.BusyError
+	if errors.As(err, &busy) && busy.Session != r.Session {
+		return withHint(err, "that is another session than %s; wait for it to end, or --force closes its turn at once", r.Session)
+	}
+	return err
+}
+
+// folders are the paths of a planned result that are, were, or would become folders.
+func (w *world) folders(ctx context.Context, res rewind.Result) (map[store.Path]bool, error) {
+	paths := slices.Clone(res.Left)
+	for _, c := range res.Conflicts {
+		paths = append(append(paths, c.Path), c.Entries...)
+	}
+	for _, n := range res.NotCovered {
+		paths = append(paths, n.Path)
+	}
+	all := map[store.Path]bool{}
+	maps.Copy(all, res.Folders)
+	if len(paths) == 0 {
+		return all, nil
+	}
+	for _, p := range paths {
+		if k, blocked, err := w.Capture.Kind(ctx, p); err == nil && !blocked && k == store.Dir {
+			all[p] = true // what cannot be looked at is told elsewhere
+		}
+	}
+	var s store.Session
+	err := w.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if s, err = tx.Session(res.Session); err != nil {
+			return err
+		}
+		for _, p := range paths {
+			row, err := tx.Newest(s.Head, p)
+			if err != nil {
+				return err
+			}
+			all[p] = all[p] || row != nil && (row.Before.Kind == store.Dir || row.After.Kind == store.Dir)
+		}
+		return nil
+	})
+	if err != nil || res.Kind != store.OpRewind {
+		return all, err
+	}
+	pairs, err := view.New(w.Capture).Pairs(ctx, view.Side{Session: s.ID, Turn: res.Turn}, view.Side{Session: s.ID, Turn: s.Turns}, nil)
+	for _, p := range pairs {
+		if _, asked := all[p.Path]; asked && (p.Before.Kind == store.Dir || p.After.Kind == store.Dir) {
+			all[p.Path] = all[p.Path] || slices.Contains(paths, p.Path)
+		}
+	}
+	return all, err
 }
 
 type moveJSON struct {
@@ -116,12 +194,12 @@ func newMoveJSON(res rewind.Result, dry bool) moveJSON {
 		Deleted: names(res, res.Deleted), Left: names(res, res.Left), Messages: res.Messages, Prompt: res.Prompt,
 		Undoes: opID(res.Undoes), DryRun: dry, Branch: res.Branch, Parent: res.Parent,
 		Conflicts: []conflictJSON{}, AlsoUndoes: []alsoUndoesJSON{}, NotCovered: []notCoveredJSON{},
-		PathsB64: exactNames(res.Written, res.Deleted, res.Left),
+		PathsB64: exactNames(res, res.Written, res.Deleted, res.Left),
 	}
 	if res.Turn >= 0 {
 		out.Turn = &res.Turn
 	}
-	if res.Scope != 0 {
+	if res.Kind == store.OpRewind {
 		name := res.Scope.String()
 		out.Scope = &name
 	}
@@ -130,16 +208,16 @@ func newMoveJSON(res rewind.Result, dry bool) moveJSON {
 	}
 	for _, c := range res.Conflicts {
 		out.Conflicts = append(out.Conflicts, conflictJSON{
-			Path: jsonPath(c.Path), PathB64: pathB64(c.Path), Reason: c.Reason, LastWriter: c.LastWriter,
-			Entries: plainNames(c.Entries), Final: c.Final,
+			Path: nameOf(res, c.Path), PathB64: exactName(res, c.Path), Reason: c.Reason, LastWriter: c.LastWriter,
+			Entries: names(res, c.Entries), Final: c.Final,
 		})
-		out.PathsB64 = append(out.PathsB64, exactNames(c.Entries)...)
+		out.PathsB64 = append(out.PathsB64, exactNames(res, c.Entries)...)
 	}
 	for _, u := range res.AlsoUndoes {
-		out.AlsoUndoes = append(out.AlsoUndoes, alsoUndoesJSON{Path: jsonPath(u.Path), PathB64: pathB64(u.Path), Writer: u.Writer})
+		out.AlsoUndoes = append(out.AlsoUndoes, alsoUndoesJSON{Path: nameOf(res, u.Path), PathB64: exactName(res, u.Path), Writer: u.Writer})
 	}
 	for _, n := range res.NotCovered {
-		out.NotCovered = append(out.NotCovered, notCoveredJSON{Path: jsonPath(n.Path), PathB64: pathB64(n.Path), Reason: n.Reason})
+		out.NotCovered = append(out.NotCovered, notCoveredJSON{Path: nameOf(res, n.Path), PathB64: exactName(res, n.Path), Reason: n.Reason})
 	}
 	return out
 }
@@ -157,19 +235,33 @@ func opID(id store.OpID) *string {
 func names(res rewind.Result, paths []store.Path) []string {
 	all := make([]string, 0, len(paths))
 	for _, p := range paths {
-		name := jsonPath(p)
-		if res.Folders[p] {
-			name += "/"
-		}
-		all = append(all, name)
+		all = append(all, nameOf(res, p))
 	}
 	return all
 }
 
-func plainNames(paths []store.Path) []string {
-	var all []string
-	for _, p := range paths {
-		all = append(all, jsonPath(p))
+func nameOf(res rewind.Result, p store.Path) string {
+	if res.Folders[p] {
+		return jsonPath(p) + "/"
+	}
+	return jsonPath(p)
+}
+
+// exactName is the name beside one that is not UTF-8; empty, and left out, for others.
+func exactName(res rewind.Result, p store.Path) string {
+	if res.Folders[p] {
+		p += "/"
+	}
+	return pathB64(p)
+}
+
+// exactNames are those of the paths that are not UTF-8.
+func exactNames(res rewind.Result, lists ...[]store.Path) []pathName {
+	var all []pathName
+	for _, p := range slices.Concat(lists...) {
+		if b := exactName(res, p); b != "" {
+			all = append(all, pathName{Path: nameOf(res, p), B64: b})
+		}
 	}
 	return all
 }

@@ -29,17 +29,20 @@ func (a *app) printMove(ctx context.Context, w io.Writer, wo *world, res rewind.
 		if i == 0 {
 			t.line("%s changes of others:", done("also undo", "also undid"))
 		}
-		t.line("  %s (%s)", shown(u.Path), printable(u.Writer))
+		t.line("  %s (%s)", printable(nameOf(res, u.Path)), printable(u.Writer))
 	}
 	t.list(done("leave as they are", "left as they are:"), yellow, names(res, res.Left))
 	for i, n := range res.NotCovered {
 		if i == 0 {
 			t.line("not covered, so left alone:")
 		}
-		t.line("  %s (%s)", shown(n.Path), n.Reason)
+		t.line("  %s (%s)", printable(nameOf(res, n.Path)), n.Reason)
 	}
 	if len(res.Written)+len(res.Deleted) == 0 {
 		t.line("no file %s", done("change", "changed"))
+	}
+	if a.quiet {
+		return t.err
 	}
 	if dry {
 		t.line("dry run: nothing was changed")
@@ -114,9 +117,9 @@ func (a *app) printConflicts(w io.Writer, res rewind.Result) error {
 			t.line("  … and %d more (-v lists all)", len(res.Conflicts)-i)
 			break
 		}
-		t.line("%s %s: %s; last written by %s", a.paint(w, red, "conflict"), shown(c.Path), reasonText(c.Reason), printable(c.LastWriter))
+		t.line("%s %s: %s; last written by %s", a.paint(w, red, "conflict"), printable(nameOf(res, c.Path)), reasonText(c.Reason), printable(c.LastWriter))
 		for _, e := range c.Entries {
-			t.line("    %s", shown(e))
+			t.line("    %s", printable(nameOf(res, e)))
 		}
 		if c.Final {
 			t.line("    --force does not help here")

@@ -9,12 +9,18 @@ import (
 	"reasonix/store"
 )
 
+// opsPage is how many operations a person is shown at once.
+const opsPage = 50
+
 func opsCommand(a *app) *cli.Command {
 	return &cli.Command{
 		Name:     "ops",
 		Usage:    "list the operations, newest first: of all sessions, or of the one that --session names",
 		Category: "looking",
-		Action:   a.ops,
+		Description: "What undo-rewind takes back is the newest rewind, redo or compaction of the session that stands.\n" +
+			"The last column says what became of an operation; \"stands\" is what an undo or a redo could take back.",
+		Flags:  []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` operations; 0 means all; 50 when not given, with --json all"}},
+		Action: a.ops,
 	}
 }
 
@@ -52,6 +58,13 @@ func (a *app) ops(c *cli.Context) error {
 	if c.Args().Present() {
 		return badUsage("ops takes no arguments")
 	}
+	limit := c.Int("limit")
+	if limit < 0 {
+		return badUsage("--limit is a number from 0")
+	}
+	if !c.IsSet("limit") && !a.json {
+		limit = opsPage
+	}
 	w, err := a.open(c)
 	if err != nil {
 		return err
@@ -73,21 +86,26 @@ func (a *app) ops(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	older := 0
+	if limit > 0 && len(all) > limit {
+		older, all = len(all)-limit, all[:limit]
+	}
 	out := struct {
 		Operations []operationJSON `json:"operations"`
-	}{[]operationJSON{}}
+		More       bool            `json:"more"` // older ones than these are there
+	}{[]operationJSON{}, older > 0}
 	for _, o := range all {
 		out.Operations = append(out.Operations, newOperationJSON(o))
 	}
-	return a.emitPaged(out, func(to io.Writer) error { return a.printOps(to, all) })
+	return a.emitPaged(out, func(to io.Writer) error { return a.printOps(to, all, older) })
 }
 
-func (a *app) printOps(w io.Writer, all []store.Operation) error {
+func (a *app) printOps(w io.Writer, all []store.Operation, older int) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no operations yet")
 		return err
 	}
-	rows := [][]string{{"id", "session", "operation", "files", "when", ""}}
+	rows := [][]string{{"id", "session", "operation", "files", "when", "state"}}
 	for i := range rows[0] {
 		rows[0][i] = a.paint(w, dim, rows[0][i])
 	}
@@ -97,7 +115,11 @@ func (a *app) printOps(w io.Writer, all []store.Operation) error {
 			fmt.Sprintf("%d written, %d deleted", o.Written, o.Deleted), a.ago(o.Created), standing(o),
 		})
 	}
-	return table(w, rows)
+	if err := table(w, rows); err != nil || older == 0 || a.quiet {
+		return err
+	}
+	_, err := fmt.Fprintln(w, a.paint(w, dim, fmt.Sprintf("%s before these: reasonix ops --limit 0", count(older, "operation"))))
+	return err
 }
 
 func opText(o store.Operation) string {
@@ -122,6 +144,9 @@ func standing(o store.Operation) string {
 		return "at work, or waits for recovery"
 	case o.UndoneBy != 0:
 		return fmt.Sprintf("undone by %d", o.UndoneBy)
+	}
+	if o.Kind.Undoable() || o.Kind == store.OpUndo {
+		return "stands"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -39,9 +40,21 @@ func (a *app) emitPaged(v any, human func(w io.Writer) error) error {
 }
 
 func (a *app) writeJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = a.stdout.Write(b)
+	return err
+}
+
+// encode is a value as JSON, with a newline.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // page lets write fill a pager when stdout is a terminal, else stdout.
@@ -176,7 +189,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// table writes rows in aligned columns; the last column is not padded.
+// table writes rows in aligned columns; no line ends in blanks.
 func table(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
@@ -189,11 +202,15 @@ func table(w io.Writer, rows [][]string) error {
 	}
 	var b strings.Builder
 	for _, row := range rows {
+		for len(row) > 0 && visible(row[len(row)-1]) == 0 {
+			row = row[:len(row)-1]
+		}
 		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-visible(cell)+2))
+			if i == len(row)-1 {
+				b.WriteString(strings.TrimRight(cell, " "))
+				break
 			}
+			b.WriteString(cell + strings.Repeat(" ", widths[i]-visible(cell)+2))
 		}
 		b.WriteByte('\n')
 	}
@@ -229,19 +246,6 @@ func pathB64(p store.Path) string {
 type pathName struct {
 	Path string `json:"path"`
 	B64  string `json:"path_b64"`
-}
-
-// exactNames are those of paths that are not UTF-8.
-func exactNames(lists ...[]store.Path) []pathName {
-	var all []pathName
-	for _, list := range lists {
-		for _, p := range list {
-			if b := pathB64(p); b != "" {
-				all = append(all, pathName{Path: jsonPath(p), B64: b})
-			}
-		}
-	}
-	return all
 }
 
 // jsonPath is a path as a JSON string shows it.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/urfave/cli/v2"
 
 	"reasonix/rewind"
@@ -13,9 +15,9 @@ func rewindCommand(a *app) *cli.Command {
 		Usage:     "take files, conversation or both back to the start of a turn",
 		ArgsUsage: "[TURN] [code|conversation|both]",
 		Category:  "moves",
-		Description: "Without TURN it is the latest checkpoint, without a scope both. By default one conflict stops\n" +
-			"it before any write. \"rewind fork 3\" forks.",
-		Flags: append(moveFlags(), &cli.StringSliceFlag{Name: "path", Usage: "only `PATH` and what lies below it; may be repeated"}),
+		Description: "Without TURN it is the latest checkpoint; without a scope both, or code when --path names files.\n" +
+			"By default one conflict stops it before any write. \"rewind fork 3\" forks.",
+		Flags: append(moveFlags("reasonix undo-rewind brings all back"), &cli.StringSliceFlag{Name: "path", Usage: "only `PATH` and what lies below it; may be repeated"}),
 		Action: func(c *cli.Context) error {
 			turn, scope, err := rewindArgs(c.Args().Slice())
 			if err != nil {
@@ -30,6 +32,12 @@ func rewindCommand(a *app) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if scope == 0 {
+				scope = store.Both
+				if c.IsSet("path") { // a conversation has no paths: it is cut only when that is said
+					scope = store.Code
+				}
+			}
 			r := rewind.Request{Kind: store.OpRewind, Session: s.ID, Turn: n, Scope: scope}
 			for _, name := range c.StringSlice("path") {
 				p, err := a.path(w, name)
@@ -43,11 +51,11 @@ func rewindCommand(a *app) *cli.Command {
 	}
 }
 
-// rewindArgs reads [TURN] [SCOPE].
+// rewindArgs reads [TURN] [SCOPE]; scope is 0 when none is given.
 func rewindArgs(args []string) (turn string, scope store.Scope, err error) {
-	turn, scope = "latest", store.Both
+	turn = "latest"
 	if len(args) > 2 {
-		return "", 0, badUsage("rewind takes a turn and a scope, not %d arguments", len(args))
+		return "", 0, &usage{text: fmt.Sprintf("rewind takes a turn and a scope, not %d arguments", len(args)), hint: hintRewind}
 	}
 	if len(args) > 0 && isTurn(args[0]) {
 		turn, args = args[0], args[1:]
@@ -56,11 +64,16 @@ func rewindArgs(args []string) (turn string, scope store.Scope, err error) {
 	case 0:
 		return turn, scope, nil
 	case 2:
-		_, err := parseTurn(args[0])
-		return "", 0, err
+		return "", 0, &usage{text: quote(args[0]) + " is no turn", hint: hintRewind}
 	}
-	if scope, err = store.ParseScope(args[0]); err != nil {
-		return "", 0, badUsage("%s", err)
+	scope, err = store.ParseScope(args[0])
+	switch {
+	case err == nil:
+		return turn, scope, nil
+	case turn == "latest": // it may have been meant as either
+		return "", 0, &usage{text: quote(args[0]) + " is neither a turn nor a scope", hint: hintRewind}
 	}
-	return turn, scope, nil
+	return "", 0, &usage{text: quote(args[0]) + " is no scope", hint: hintRewind}
 }
+
+const hintRewind = "a TURN is a number, -1 or latest; a scope is code, conversation or both"

@@ -15,9 +15,14 @@ func sessionsCommand(a *app) *cli.Command {
 		Name:     "sessions",
 		Usage:    "list the sessions of the workspace",
 		Category: "looking",
+		Description: "The one that was active last comes first; * marks the current one, which commands are about\n" +
+			"unless --session names another.",
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return badUsage("unknown word %s after sessions", quote(c.Args().First()))
+				return &usage{
+					text: "unknown word " + quote(c.Args().First()) + " after sessions",
+					hint: "reasonix sessions lists all; --session ID before another command names one; sessions rename SESSION NAME",
+				}
 			}
 			return a.sessions(c)
 		},
@@ -25,6 +30,8 @@ func sessionsCommand(a *app) *cli.Command {
 			Name:      "rename",
 			Usage:     "give a session a name; an empty one takes it away",
 			ArgsUsage: "SESSION NAME",
+			Description: "A name stands for the session wherever an id does. It must not be another session's name or id,\n" +
+				"nor look like a turn.",
 			Action:    a.renameSession,
 		}},
 	}
@@ -144,6 +151,9 @@ func (a *app) rename(ctx context.Context, w *world, ref, name string) (s store.S
 		if s, err = tx.FindSession(ref); err != nil {
 			return err
 		}
+		if err := freeName(&tx.Tx, s.ID, name); err != nil {
+			return err
+		}
 		if err := tx.RenameSession(s.ID, name); err != nil {
 			return err
 		}
@@ -151,4 +161,25 @@ func (a *app) rename(ctx context.Context, w *world, ref, name string) (s store.S
 		return err
 	})
 	return s, err
+}
+
+// freeName refuses a name that would stand for something else too. id is the session that is
+// to have it; "" for a new one.
+func freeName(tx *store.Tx, id store.SessionID, name string) error {
+	switch {
+	case name == "":
+		return nil
+	case name == "-" || name == "current" || isTurn(name):
+		return &usage{text: quote(name) + " cannot name a session: it means a turn or a session already", hint: "choose another name"}
+	}
+	all, err := tx.Sessions()
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.ID != id && s.Name == name || string(s.ID) == name || s.ID != id && s.SourceID == name {
+			return &usage{text: fmt.Sprintf("%s means session %s already", quote(name), s.ID), hint: "choose another name"}
+		}
+	}
+	return nil
 }

@@ -18,7 +18,9 @@ func showCommand(a *app) *cli.Command {
 		Usage:     "tell of one turn: its prompt, its files, what was not captured",
 		ArgsUsage: "TURN",
 		Category:  "history",
-		Action:    a.show,
+		Description: "Without TURN it is the latest one. After the turn's own files come those that somebody else, or\n" +
+			"a move, changed before the next turn began.",
+		Action: a.show,
 	}
 }
 
@@ -40,7 +42,7 @@ func (a *app) show(c *cli.Context) error {
 		return err
 	}
 	if n == s.Turns {
-		return noTurn(s, n)
+		return noTurn(c.Context, w, s, n)
 	}
 	one, err := view.New(w.Capture).Turn(c.Context, s.ID, n)
 	if err != nil {
@@ -52,8 +54,8 @@ func (a *app) show(c *cli.Context) error {
 func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
 	began := time.UnixMilli(t.TimeMS)
 	took := ""
-	if t.EndedMS > 0 {
-		took = ", took " + (time.Duration(t.EndedMS-t.TimeMS) * time.Millisecond).String()
+	if t.EndedMS != nil {
+		took = ", took " + (time.Duration(*t.EndedMS-t.TimeMS) * time.Millisecond).String()
 	}
 	fmt.Fprintf(out, "%s of session %s, %s\n", a.paint(out, bold, fmt.Sprintf("turn %d", t.Turn)), sessionName(s), t.Status)
 	fmt.Fprintf(out, "began %s (%s)%s\n", began.Local().Format("2006-01-02 15:04:05"), a.ago(began), took)
@@ -64,7 +66,7 @@ func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
 	fmt.Fprintln(out)
 	if len(t.Files) == 0 {
 		fmt.Fprintln(out, "it changed no file")
-	} else if err := a.writeChanges(out, t.Files, 0); err != nil {
+	} else if err := a.writeChanges(out, t.Checkpoint.Files, 0); err != nil {
 		return err
 	}
 	if err := a.writeGaps(out, t.Gaps); err != nil {
@@ -74,7 +76,14 @@ func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
 		sign, colour := signOf(o.Change.Change)
 		fmt.Fprintf(out, "    %s %s  %s\n", a.paint(out, colour, sign), printable(o.Path), a.paint(out, dim, whose(o.Source)))
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", a.paint(out, dim, fmt.Sprintf("reasonix diff %d %d shows it, reasonix rewind %d takes it back", t.Turn, t.Turn+1, t.Turn)))
+	if a.quiet {
+		return nil
+	}
+	what := "takes it back"
+	if t.Turn < s.Turns-1 {
+		what = "takes it and what followed back"
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", a.paint(out, dim, fmt.Sprintf("reasonix diff %d %d shows it, reasonix rewind %d %s", t.Turn, t.Turn+1, t.Turn, what)))
 	return err
 }
 

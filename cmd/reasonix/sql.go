@@ -14,6 +14,8 @@ import (
 	"reasonix/db"
 )
 
+const sqlViews = "sessions, turns, messages, changes, operations, forks, blobs and gaps"
+
 // maxQuery bounds a query, in bytes.
 const maxQuery = 1 << 20
 
@@ -23,8 +25,9 @@ func sqlCommand(a *app) *cli.Command {
 		Usage:     "ask the store in SQL; it cannot be changed by that",
 		ArgsUsage: "[QUERY]",
 		Category:  "looking",
-		Description: "Without QUERY it is read from standard input. The views are sessions, turns, messages, changes,\n" +
-			"operations, forks, blobs and gaps. With --json each row is an object on a line of its own.",
+		Description: "Without QUERY it is read from standard input. The views are " + sqlViews + ".\n" +
+			"With --json each row is an object on a line of its own. On a terminal long values are cut in the\n" +
+			"table, which says so; -v, --csv and --json print them whole.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values"}},
 		Action: a.sql,
 	}
@@ -38,7 +41,7 @@ func (a *app) sql(c *cli.Context) error {
 	if a.json && c.Bool("csv") {
 		return badUsage("--json and --csv contradict each other")
 	}
-	p, err := a.where().Find(a.dir())
+	p, err := a.find()
 	if err != nil {
 		return err
 	}
@@ -110,7 +113,7 @@ func checkQuery(query string) error {
 	if !slices.Contains([]string{"select", "with", "values", "explain"}, strings.ToLower(words[0])) {
 		return &usage{
 			text: "sql only reads: a query begins with SELECT, WITH, VALUES or EXPLAIN, not " + quote(words[0]),
-			hint: "SELECT name, sql FROM sqlite_schema shows what there is",
+			hint: "the views are " + sqlViews,
 		}
 	}
 	return nil
@@ -208,5 +211,5 @@ func queryError(ctx context.Context, err error) error {
 	if ctx.Err() != nil || db.IsCorrupt(err) || db.IsBusy(err) || db.IsFull(err) {
 		return err
 	}
-	return badUsage("query: %s", err)
+	return &usage{text: fmt.Sprintf("query: %s", err), hint: "the views are " + sqlViews + "; docs/schema.md describes their columns"}
 }

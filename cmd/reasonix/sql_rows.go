@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // rowWriter prints the rows of an answer.
@@ -81,7 +82,8 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Of a table, so many rows are aligned together, and cells are cut at so many characters.
+// Of a table, so many rows are aligned together, and on a terminal cells are cut at so many
+// characters.
 const (
 	tableBatch = 500
 	tableCell  = 60
@@ -91,6 +93,7 @@ const (
 type tableRows struct {
 	a    *app
 	rows [][]string
+	cut  int // cells that were not printed whole
 }
 
 func (t *tableRows) head(columns []string) error {
@@ -103,22 +106,34 @@ func (t *tableRows) head(columns []string) error {
 }
 
 func (t *tableRows) row(values []any) error {
-	width := tableCell
-	if t.a.verbose {
-		width = 1 << 30
-	}
+	whole := t.a.verbose || !onTerminal(t.a.stdout)
 	cells := make([]string, len(values))
 	for i, v := range values {
-		cells[i] = firstLine(cell(v), width)
+		cells[i] = printable(oneLine.Replace(cell(v)))
+		if runes := []rune(cells[i]); !whole && len(runes) > tableCell {
+			cells[i] = string(runes[:tableCell-1]) + "…"
+			t.cut++
+		}
 	}
 	if t.rows = append(t.rows, cells); len(t.rows) < tableBatch {
 		return nil
 	}
-	return t.end()
+	return t.flush()
+}
+
+// oneLine keeps a row on a line; --csv and --json print values exactly.
+var oneLine = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\r", `\r`, "\t", " ")
+
+func (t *tableRows) flush() error {
+	err := table(t.a.stdout, t.rows)
+	t.rows = nil
+	return err
 }
 
 func (t *tableRows) end() error {
-	err := table(t.a.stdout, t.rows)
-	t.rows = nil
+	err := t.flush()
+	if t.cut > 0 {
+		t.a.note("%s cut, marked with …; -v prints all of them", count(t.cut, "value"))
+	}
 	return err
 }

@@ -18,10 +18,12 @@ func storeCommand(a *app) *cli.Command {
 		Name:     "store",
 		Usage:    "print the path of the workspace's store",
 		Category: "store",
+		Description: "--list shows the stores of all workspaces and whether those are still there. --move is for a\n" +
+			"workspace that was renamed or replaced: it shows both folders and asks before it binds.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "list", Usage: "list all stores"},
 			&cli.StringFlag{Name: "move", Usage: "bind the store of the workspace that was at `OLD_ROOT` to this folder"},
-			&cli.BoolFlag{Name: "yes", Usage: "do not ask before --move"},
+			&cli.BoolFlag{Name: "yes", Usage: "bind without asking; needed where there is no terminal"},
 		},
 		Action: func(c *cli.Context) error {
 			switch {
@@ -40,7 +42,7 @@ func storeCommand(a *app) *cli.Command {
 }
 
 func (a *app) storePath(c *cli.Context) error {
-	p, err := a.where().Find(a.dir())
+	p, err := a.find()
 	if err != nil {
 		return err
 	}
@@ -118,10 +120,16 @@ func (a *app) moveStore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	a.note("store   %s, %s", m.Old.Store, count(m.Sessions, "session"))
-	a.note("was of  %s (%s)", m.From.Root, folderID(m.From))
-	a.note("will be %s (%s)", m.To.Root, folderID(m.To))
-	if !c.Bool("yes") && onTerminal(a.stdin) && !a.confirm("bind it?") {
+	if !c.Bool("yes") || !a.quiet {
+		fmt.Fprintf(a.stderr, "store   %s, %s\n", printable(m.Old.Store), count(m.Sessions, "session"))
+		fmt.Fprintf(a.stderr, "was of  %s (%s)\n", printable(m.From.Root), folderID(m.From))
+		fmt.Fprintf(a.stderr, "will be %s (%s)\n", printable(m.To.Root), folderID(m.To))
+	}
+	switch {
+	case c.Bool("yes"):
+	case !onTerminal(a.stdin):
+		return &usage{text: "there is no terminal to ask whether the store is to be bound to this folder", hint: "look at the two folders, then add --yes"}
+	case !a.confirm("bind it?"):
 		return fmt.Errorf("not confirmed: %w", errInterrupted)
 	}
 	if err := a.where().Move(c.Context, m, lockAtOnce); err != nil {

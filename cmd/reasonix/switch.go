@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/urfave/cli/v2"
 
 	"reasonix/rewind"
@@ -14,7 +17,7 @@ func switchCommand(a *app) *cli.Command {
 		ArgsUsage:   "SESSION|-",
 		Category:    "moves",
 		Description: "\"switch -\" goes back to the session before.",
-		Flags:       moveFlags(),
+		Flags:       moveFlags("reasonix switch - brings the files back"),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 || c.Args().First() == "" {
 				return badUsage("switch takes one session, or - for the one before")
@@ -36,7 +39,19 @@ func switchCommand(a *app) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if s.Current {
+				return a.alreadyThere(s, c.Bool("dry-run"))
+			}
 			return a.move(c, w, rewind.Request{Kind: store.OpSwitch, Session: s.ID})
 		},
 	}
+}
+
+// alreadyThere is the result of a switch to the session on which the files stand: nothing.
+func (a *app) alreadyThere(s store.Session, dry bool) error {
+	res := rewind.Result{Kind: store.OpSwitch, Session: s.ID, Turn: -1, Messages: s.Messages}
+	return a.emit(newMoveJSON(res, dry), func(to io.Writer) error {
+		_, err := fmt.Fprintf(to, "already on session %s; nothing was changed\n", sessionName(s))
+		return err
+	})
 }

@@ -14,6 +14,7 @@ func treeCommand(a *app) *cli.Command {
 		Name:     "tree",
 		Usage:    "draw all sessions and where they were forked",
 		Category: "history",
+		Description: "A fork hangs below its parent, in the order in which forks were made; ● is the current session.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return badUsage("tree takes no arguments")

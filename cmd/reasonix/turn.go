@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,10 +28,12 @@ func parseTurn(text string) (turnRef, error) {
 	}
 	n, err := strconv.Atoi(turn)
 	if err != nil || n < 0 || n > 1<<30 || (found && session == "") {
-		return turnRef{}, badUsage("%s is no turn: it is a number from 0, -1, latest or SESSION:TURN", quote(text))
+		return turnRef{}, &usage{text: quote(text) + " is no turn", hint: hintTurn}
 	}
 	return turnRef{session, n}, nil
 }
+
+const hintTurn = "a TURN is a number, -1 or latest; SESSION:TURN names another session's"
 
 // isTurn reports whether a word has the form of a TURN.
 func isTurn(text string) bool {
@@ -65,17 +68,45 @@ func (a *app) at(ctx context.Context, w *world, text string) (store.Session, int
 		n = s.Turns - 1
 	}
 	if n < 0 || n > s.Turns {
-		return s, 0, noTurn(s, n)
+		return s, 0, noTurn(ctx, w, s, n)
 	}
 	return s, n, nil
 }
 
-func noTurn(s store.Session, n int) error {
-	switch s.Turns {
-	case 0:
-		return fmt.Errorf("session %s has no turns yet: %w", s.ID, store.ErrNoTurn)
-	case 1:
-		return fmt.Errorf("session %s has only turn 0, not %d: %w", s.ID, n, store.ErrNoTurn)
+func noTurn(ctx context.Context, w *world, s store.Session, n int) error {
+	away, err := w.rewoundAway(ctx, s)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("session %s has turns 0 to %d, not %d: %w", s.ID, s.Turns-1, n, store.ErrNoTurn)
+	switch {
+	case s.Turns == 0 && away:
+		err = fmt.Errorf("session %s has no turns: they were rewound: %w", s.ID, store.ErrNoTurn)
+	case s.Turns == 0:
+		err = fmt.Errorf("session %s has no turns yet: %w", s.ID, store.ErrNoTurn)
+	case s.Turns == 1:
+		err = fmt.Errorf("session %s has only turn 0, not %d: %w", s.ID, n, store.ErrNoTurn)
+	default:
+		err = fmt.Errorf("session %s has turns 0 to %d, not %d: %w", s.ID, s.Turns-1, n, store.ErrNoTurn)
+	}
+	if away {
+		return withHint(err, "reasonix log lists the turns; reasonix undo-rewind brings rewound ones back")
+	}
+	return err
+}
+
+// rewoundAway reports whether an undo would bring turns back.
+func (w *world) rewoundAway(ctx context.Context, s store.Session) (away bool, err error) {
+	err = w.Store.View(ctx, func(tx *store.Tx) error {
+		op, err := tx.NewestStanding(s.ID, store.OpRewind, store.OpRedo)
+		if errors.Is(err, store.ErrNoOperation) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		before, err := tx.Node(op.HeadFrom)
+		away = before.Turn+1 > s.Turns
+		return err
+	})
+	return away, err
 }

@@ -16,7 +16,7 @@ func undoCommand(a *app) *cli.Command {
 		Category: "moves",
 		Description: "Files and conversation become exactly what they were before it, hand edits included.\n" +
 			"Any number of levels, after new turns and restarts.",
-		Flags: append(moveFlags(), &cli.StringFlag{Name: "op", Usage: "return to before operation `ID`, and with it take back all later ones"}),
+		Flags: append(moveFlags("reasonix redo-rewind brings all back"), &cli.StringFlag{Name: "op", Usage: "return to before operation `ID`, and with it take back all later ones"}),
 		Action: func(c *cli.Context) error {
 			op, err := opArg(c.String("op"))
 			if err != nil {

@@ -17,6 +17,7 @@ func versionCommand(a *app) *cli.Command {
 		Name:     "version",
 		Usage:    "print the version",
 		Category: "other",
+		Description: "With --json also the revision it was built from, where the build knows it.",
 		Action: func(*cli.Context) error {
 			v := versionJSON{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Commit: commit()}
 			return a.emit(v, func(w io.Writer) error {

@@ -36,6 +36,15 @@ type Pair struct {
 	Path          store.Path
 	From          store.Path // the old name when it was renamed; else ""
 	Before, After store.State
+	// Of the newest row, where the pair comes from rows.
+	Source store.Source
+	Origin store.Origin
+}
+
+// IsFolder reports whether the pair is about a folder on whichever sides there is something.
+func (p Pair) IsFolder() bool {
+	is := func(s store.State) bool { return s.Kind == store.Dir }
+	return is(p.Before) && is(p.After) || is(p.Before) && p.After.Kind == store.Absent || p.Before.Kind == store.Absent && is(p.After)
 }
 
 func kindOf(before, after store.State) string {
@@ -88,7 +97,7 @@ func pairs(rows []store.Placed, want func(store.Placed) bool) []Pair {
 			at[r.Path] = i
 			all = append(all, Pair{Path: r.Path, Before: r.Before})
 		}
-		all[i].After = r.After
+		all[i].After, all[i].Source, all[i].Origin = r.After, r.Source, r.Origin
 	}
 	all = slices.DeleteFunc(all, func(p Pair) bool { return p.Before == p.After })
 	sortPairs(all)

@@ -128,19 +128,32 @@ func checkpointOf(t store.Turn, files []Pair, gaps []Gap) Checkpoint {
 type Turn struct {
 	Session store.SessionID `json:"session"`
 	Checkpoint
-	EndedMS int64   `json:"ended_ms,omitempty"` // 0 while open
-	Others  []Other `json:"others"`
+	EndedMS *int64    `json:"ended_ms"` // nil while open
+	Files   []Sourced `json:"files"`    // in place of the checkpoint's, which say less
+	// Others are changes that lie in the turn, or between it and the next, and are not its own:
+	// external ones are somebody else's, restore and carry come from moves of the head.
+	Others []Sourced `json:"others"`
 }
 
-// Other is a change that lies in the turn, or between it and the next, and is not the turn's own.
-type Other struct {
+// Sourced is a change with what it came from and what the path was on either side.
+type Sourced struct {
 	Change
-	Source string `json:"source"` // external: somebody else's; restore, carry: a move of the head
+	Source string `json:"source"` // tool, shell, external, restore, carry or import
+	Origin string `json:"origin"` // agent or external
+	Before State  `json:"before"`
+	After  State  `json:"after"`
+}
+
+func sourced(c Change) Sourced {
+	return Sourced{
+		Change: c, Source: c.Pair.Source.String(), Origin: c.Pair.Origin.String(),
+		Before: stateOf(c.Pair.Before), After: stateOf(c.Pair.After),
+	}
 }
 
 // Turn reads one turn, with the lines counted. Errors: store.ErrNoSession, store.ErrNoTurn.
 func (v *Viewer) Turn(ctx context.Context, id store.SessionID, n int) (Turn, error) {
-	out := Turn{Session: id, Others: []Other{}}
+	out := Turn{Session: id, Files: []Sourced{}, Others: []Sourced{}}
 	err := v.capture.Store.View(ctx, func(tx *store.Tx) error {
 		s, err := tx.Session(id)
 		if err != nil {
@@ -156,7 +169,8 @@ func (v *Viewer) Turn(ctx context.Context, id store.SessionID, n int) (Turn, err
 		}
 		out.Checkpoint = part[0]
 		if !t.EndedAt.IsZero() {
-			out.EndedMS = t.EndedAt.UnixMilli()
+			ended := t.EndedAt.UnixMilli()
+			out.EndedMS = &ended
 		}
 		rows, err := tx.TurnChanges(s.Head, n)
 		if err != nil {
@@ -164,7 +178,7 @@ func (v *Viewer) Turn(ctx context.Context, id store.SessionID, n int) (Turn, err
 		}
 		for _, source := range []store.Source{store.SourceExternal, store.SourceRestore, store.SourceCarry} {
 			for _, p := range pairs(rows, func(r store.Placed) bool { return r.Source == source }) {
-				out.Others = append(out.Others, Other{Change: changeOf(p), Source: source.String()})
+				out.Others = append(out.Others, sourced(changeOf(p)))
 			}
 		}
 		return nil
@@ -175,6 +189,9 @@ func (v *Viewer) Turn(ctx context.Context, id store.SessionID, n int) (Turn, err
 	one := []Checkpoint{out.Checkpoint}
 	err = v.countAll(ctx, one)
 	out.Checkpoint = one[0]
+	for _, c := range one[0].Files {
+		out.Files = append(out.Files, sourced(c))
+	}
 	return out, err
 }
 

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"reasonix/store"
@@ -15,9 +16,13 @@ type Side struct {
 	Disk    bool
 }
 
+// ErrNoPath is returned for a path that the history knows nothing of.
+var ErrNoPath = errors.New("nothing was recorded of the path")
+
 // Pairs are the paths that differ between two sides, by path; the disk can be the second side
 // only. only, when not empty, names the paths to compare and folders of them. Of the disk,
-// paths that the history knows are read. Errors: store.ErrNoSession, store.ErrNoTurn.
+// paths that the history knows are read. Errors: store.ErrNoSession, store.ErrNoTurn, and
+// ErrNoPath for one of only.
 func (v *Viewer) Pairs(ctx context.Context, a, b Side, only []store.Path) ([]Pair, error) {
 	all := map[store.Path]Pair{}
 	err := v.capture.Store.View(ctx, func(tx *store.Tx) error {
@@ -30,16 +35,22 @@ func (v *Viewer) Pairs(ctx context.Context, a, b Side, only []store.Path) ([]Pai
 			if err != nil {
 				return err
 			}
-			return between(tx, from, to, all)
+			if err := between(tx, from, to, all); err != nil {
+				return err
+			}
+			return recorded(tx, only, all, []store.SessionID{a.Session, b.Session})
 		}
-		return known(tx, from, all)
+		if err := known(tx, from, all); err != nil {
+			return err
+		}
+		return recorded(tx, only, all, []store.SessionID{a.Session})
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(only) > 0 {
 		for p := range all {
-			if !slices.ContainsFunc(only, func(o store.Path) bool { return o == "." || p == o || p.Below(o) }) {
+			if !slices.ContainsFunc(only, func(o store.Path) bool { return within(p, o) }) {
 				delete(all, p)
 			}
 		}
@@ -57,6 +68,41 @@ func (v *Viewer) Pairs(ctx context.Context, a, b Side, only []store.Path) ([]Pai
 	}
 	sortPairs(out)
 	return out, nil
+}
+
+func within(p, o store.Path) bool { return o == "." || p == o || p.Below(o) }
+
+// recorded refuses names that select nothing: they look like "no difference", and are a slip.
+func recorded(tx *store.Tx, only []store.Path, all map[store.Path]Pair, sessions []store.SessionID) error {
+	var states []map[store.Path]store.State
+	for _, o := range only {
+		found := o == "."
+		for p := range all {
+			found = found || within(p, o)
+		}
+		if !found && states == nil { // it may be the same on both sides
+			for _, id := range sessions {
+				session, err := tx.Session(id)
+				if err != nil {
+					return err
+				}
+				s, err := tx.States(session.Head)
+				if err != nil {
+					return err
+				}
+				states = append(states, s)
+			}
+		}
+		for _, s := range states {
+			for p := range s {
+				found = found || within(p, o)
+			}
+		}
+		if !found {
+			return fmt.Errorf("%s: %w", o, ErrNoPath)
+		}
+	}
+	return nil
 }
 
 // JoinRenames shows a path that went and one that came with the same bytes as one.

@@ -18,8 +18,8 @@ type File struct {
 	After   State  `json:"after"`
 	Added   int    `json:"added"`   // lines
 	Removed int    `json:"removed"` // lines
-	Binary  bool   `json:"binary,omitempty"`
-	Large   bool   `json:"large,omitempty"` // too large for its lines to be compared
+	Binary  bool   `json:"binary"`
+	Large   bool   `json:"large"` // too large for its lines to be compared
 	Hunks   []Hunk `json:"hunks"`
 	// Unreadable says why the contents could not be compared; "" when they were.
 	Unreadable string `json:"unreadable,omitempty"`

@@ -49,10 +49,11 @@ type History struct {
 
 // Version is one change of a path.
 type Version struct {
-	Turn   int             `json:"turn"`              // that it belongs to or follows; -1 before turn 0
-	In     store.SessionID `json:"in,omitempty"`      // the session whose turn that is, when it is another one
-	TimeMS int64           `json:"time_ms,omitempty"` // of the node that holds it
-	Source string          `json:"source"`            // tool, shell, external, restore, carry or import
+	Turn   int             `json:"turn"`         // that it belongs to or follows; -1 before turn 0
+	In     store.SessionID `json:"in,omitempty"` // the session whose turn that is, when it is another one
+	TimeMS int64           `json:"time_ms"`      // of the node that holds it
+	Source string          `json:"source"`       // tool, shell, external, restore, carry or import
+	Origin string          `json:"origin"`       // agent or external
 	Change string          `json:"change"`
 	Before State           `json:"before"`
 	After  State           `json:"after"`
@@ -81,7 +82,7 @@ func (v *Viewer) History(ctx context.Context, id store.SessionID, p store.Path) 
 				continue // announced, and not changed
 			}
 			ver := Version{
-				Turn: r.Node.Turn, TimeMS: r.Node.Created.UnixMilli(), Source: r.Source.String(),
+				Turn: r.Node.Turn, TimeMS: r.Node.Created.UnixMilli(), Source: r.Source.String(), Origin: r.Origin.String(),
 				Change: kindOf(r.Before, r.After), Before: stateOf(r.Before), After: stateOf(r.After),
 				Pair: Pair{Path: p, Before: r.Before, After: r.After},
 			}

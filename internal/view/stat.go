@@ -28,12 +28,19 @@ func WriteNameStatus(w io.Writer, c Change) error {
 // barWidth is the longest row of plus and minus signs, in characters.
 const barWidth = 40
 
-// WriteStat writes, for each file, how many lines it gained and lost, and the sums.
+// WriteStat writes, for each file, how many lines it gained and lost, and the sums. Folders have
+// lines, and are not counted.
 func WriteStat(w io.Writer, files []File, paint Paint) error {
 	width, most, added, removed := 0, 1, 0, 0
 	names := make([]string, len(files))
+	counted := 0
 	for i, f := range files {
 		names[i] = quoted("", f.Pair.Path)
+		if f.Pair.IsFolder() {
+			names[i] += "/"
+		} else {
+			counted++
+		}
 		if f.Change.Change == Renamed {
 			names[i] = quoted("", f.Pair.From) + " => " + names[i]
 		}
@@ -45,12 +52,16 @@ func WriteStat(w io.Writer, files []File, paint Paint) error {
 			return err
 		}
 	}
-	noun := "files"
-	if len(files) == 1 {
-		noun = "file"
-	}
-	_, err := fmt.Fprintf(w, " %d %s changed, %d insertions(+), %d deletions(-)\n", len(files), noun, added, removed)
+	_, err := fmt.Fprintf(w, " %s changed, %s(+), %s(-)\n",
+		plural(counted, "file"), plural(added, "insertion"), plural(removed, "deletion"))
 	return err
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Bar says how much a file changed, beside one that changed by most lines.
@@ -62,6 +73,8 @@ func Bar(f File, most int, paint Paint) string {
 		return fmt.Sprintf("binary, %d -> %d bytes", f.Before.Size, f.After.Size)
 	case f.Large:
 		return fmt.Sprintf("large, %d -> %d bytes", f.Before.Size, f.After.Size)
+	case f.Pair.IsFolder() && f.Change.Change != Mode:
+		return "folder " + f.Change.Change
 	case f.Change.Change == Mode:
 		return fmt.Sprintf("mode %s -> %s", f.Before.Mode, f.After.Mode)
 	case f.Added+f.Removed == 0:

@@ -8,16 +8,16 @@ import (
 
 // Branch is a session with the sessions that were forked from it.
 type Branch struct {
-	Session   store.SessionID `json:"session"`
-	Name      string          `json:"name"`
-	Source    string          `json:"source"`
-	Parent    store.SessionID `json:"parent,omitempty"`
-	ForkTurn  *int            `json:"fork_turn,omitempty"` // turn of the parent at which it was forked
-	Turns     int             `json:"turns"`
-	Messages  int64           `json:"messages"`
-	UpdatedMS int64           `json:"updated_ms"`
-	IsCurrent bool            `json:"is_current"`
-	Forks     []*Branch       `json:"forks"` // in the order in which they were made
+	Session   store.SessionID  `json:"session"`
+	Name      string           `json:"name"`
+	Source    string           `json:"source"`
+	Parent    *store.SessionID `json:"parent"`    // nil of what is no fork
+	ForkTurn  *int             `json:"fork_turn"` // turn of the parent at which it was forked
+	Turns     int              `json:"turns"`
+	Messages  int64            `json:"messages"`
+	UpdatedMS int64            `json:"updated_ms"`
+	IsCurrent bool             `json:"is_current"`
+	Forks     []*Branch        `json:"forks"` // in the order in which they were made
 }
 
 // Tree are the sessions that are no forks, oldest first, each with its forks. A fork whose
@@ -31,13 +31,12 @@ func (v *Viewer) Tree(ctx context.Context) ([]*Branch, error) {
 	roots, of := []*Branch{}, map[store.SessionID]*Branch{}
 	for _, s := range all {
 		b := &Branch{
-			Session: s.ID, Name: s.Name, Source: s.Source, Parent: s.Parent, Turns: s.Turns, Messages: s.Messages,
+			Session: s.ID, Name: s.Name, Source: s.Source, Turns: s.Turns, Messages: s.Messages,
 			UpdatedMS: s.Updated.UnixMilli(), IsCurrent: s.Current, Forks: []*Branch{},
 		}
 		of[s.ID] = b
 		if s.Parent != "" {
-			turn := s.ForkTurn
-			b.ForkTurn = &turn
+			b.Parent, b.ForkTurn = &s.Parent, &s.ForkTurn
 		}
 		if p := of[s.Parent]; p != nil {
 			p.Forks = append(p.Forks, b)

@@ -200,7 +200,7 @@ func TestTurnTellsWhatOthersDid(t *testing.T) {
 	if diff := cmp.Diff([]string{"external a modified", "restore a modified"}, others); diff != "" {
 		t.Error(diff)
 	}
-	if len(one.Files) != 1 || *one.Files[0].Added != 1 || *one.Files[0].Removed != 1 || one.EndedMS == 0 {
+	if len(one.Files) != 1 || *one.Files[0].Added != 1 || *one.Files[0].Removed != 1 || one.EndedMS == nil {
 		t.Errorf("%+v", one)
 	}
 }
