@@ -24,12 +24,17 @@ func completionCommand(a *app) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.emit(map[string]string{"shell": c.Args().First(), "script": script}, func(w io.Writer) error {
+			return a.emit(completionJSON{c.Args().First(), script}, func(w io.Writer) error {
 				_, err := fmt.Fprint(w, script)
 				return err
 			})
 		},
 	}
+}
+
+type completionJSON struct {
+	Shell  string `json:"shell"`
+	Script string `json:"script"`
 }
 
 func completionScript(c *cli.App, shell string) (string, error) {

@@ -48,13 +48,13 @@ func (a *app) hook(c *cli.Context, reply, strict bool) error {
 	if err == nil || !strict {
 		return nil
 	}
+	a.json = a.json && !reply // standard output has its object already
 	return &strictError{err}
 }
 
 // hookError is what is left of an error of hook. Only --strict tells of one: agents take a 2 for
 // "do not run this tool". How hook was called is an error like any other, and goes into the log.
 func (a *app) hookError(ctx context.Context, args []string, err error) error {
-	a.json = false // standard output is for a reply
 	if err == nil || isStrict(err) {
 		return err
 	}
@@ -68,6 +68,7 @@ func (a *app) hookError(ctx context.Context, args []string, err error) error {
 	if !asksFor(args, "--strict") {
 		return nil
 	}
+	a.json = a.json || asksFor(args, "--json")
 	return &strictError{err}
 }
 

@@ -139,7 +139,7 @@ func (w *world) folders(ctx context.Context, res rewind.Result) (map[store.Path]
 	pairs, err := view.New(w.Capture).Pairs(ctx, view.Side{Session: s.ID, Turn: res.Turn}, view.Side{Session: s.ID, Turn: s.Turns}, nil)
 	for _, p := range pairs {
 		if _, asked := all[p.Path]; asked && (p.Before.Kind == store.Dir || p.After.Kind == store.Dir) {
-			all[p.Path] = all[p.Path] || slices.Contains(paths, p.Path)
+			all[p.Path] = true
 		}
 	}
 	return all, err
