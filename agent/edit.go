@@ -7,13 +7,14 @@ import (
 	"maps"
 	"slices"
 
+	"reasonix/blob"
 	"reasonix/internal/capture"
 	"reasonix/internal/workspace"
 	"reasonix/store"
 )
 
 // maxEntries bounds what one event may name by naming a folder.
-const maxEntries = 20000
+var maxEntries = 20000 // a variable for the tests
 
 // Edit is a tool call that changes files it can name beforehand.
 type Edit struct {
@@ -41,10 +42,11 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 		return Captured{}, err
 	}
 	defer unlock()
-	paths, gaps, err := r.involved(ctx, e)
+	found, gaps, err := r.involved(ctx, e)
 	if err != nil {
 		return Captured{}, err
 	}
+	paths := slices.Sorted(maps.Keys(found))
 	given, err := r.given(ctx, e)
 	if err != nil {
 		return Captured{}, err
@@ -68,9 +70,9 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 				continue
 			}
 			if g, ok := given[one.Path]; ok && one.State.Kind == store.Uncaptured {
-				one = g
+				one = g.over(one)
 			}
-			if err := before(tx, n, read, one); err != nil {
+			if err := before(tx, id, n, read, one); err != nil {
 				return err
 			}
 			if g, ok := one.Gap(e.Tool); ok {
@@ -78,7 +80,9 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 			} else {
 				c.Paths = append(c.Paths, one.Path)
 			}
-			taken = append(taken, one.Path)
+			if found[one.Path] != partly {
+				taken = append(taken, one.Path)
+			}
 		}
 		for _, g := range c.Gaps {
 			if err := tx.AddGap(n, g); err != nil {
@@ -93,32 +97,45 @@ func (r *Recorder) BeforeEdit(ctx context.Context, id store.SessionID, e Edit) (
 	return c, err
 }
 
-// given are the states that the caller knows of paths that we may not be able to read.
-func (r *Recorder) given(ctx context.Context, e Edit) (map[store.Path]capture.Reading, error) {
-	all := map[store.Path]capture.Reading{}
+// givenState is what the caller knows of a path that we may not be able to read.
+type givenState struct{ content *blob.Prepared } // nil: absent
+
+// over is the reading of a path whose content was given. Its mode is the real one where that can
+// be seen; a file that we may not read is nobody's else by default.
+func (g givenState) over(r capture.Reading) capture.Reading {
+	r.State, r.Content, r.Reason, r.Detail = store.AbsentState, g.content, "", ""
+	if g.content == nil {
+		return r
+	}
+	r.State = store.State{Kind: store.File, Mode: 0o600, Blob: g.content.Hash(), Size: g.content.Size()}
+	if r.Sig.Kind == store.File {
+		r.State.Mode = r.Sig.Mode & 0o777
+	}
+	return r
+}
+
+func (r *Recorder) given(ctx context.Context, e Edit) (map[store.Path]givenState, error) {
+	all := map[store.Path]givenState{}
 	for name, content := range e.Given {
 		p, err := r.resolve(e, name)
 		if err != nil {
 			continue // it leaves its gap as one of Paths
 		}
-		one := capture.Reading{Path: p}
-		one.State = store.AbsentState
+		var g givenState
 		if content != nil {
-			ready, err := r.capture.Store.Blobs().PrepareBytes(ctx, content)
-			if err != nil {
+			if g.content, err = r.capture.Store.Blobs().PrepareBytes(ctx, content); err != nil {
 				return nil, err
 			}
-			one.Content = ready
-			one.State = store.State{Kind: store.File, Mode: 0o644, Blob: ready.Hash(), Size: ready.Size()}
 		}
-		all[p] = one
+		all[p] = g
 	}
 	return all, nil
 }
 
-// before adds what a path's row needs: an external row where somebody else changed it since
-// the line last knew it, and the tool's own row.
-func before(tx *store.WriteTx, n store.Node, read *capture.Readings, one capture.Reading) error {
+// before adds what a path's row needs: where it changed since the line last knew it, a row for
+// that, which is somebody else's unless another call of the session has announced the path; and
+// the tool's own row.
+func before(tx *store.WriteTx, id store.SessionID, n store.Node, read *capture.Readings, one capture.Reading) error {
 	known, err := tx.Newest(n.ID, one.Path)
 	if err != nil {
 		return err
@@ -130,6 +147,13 @@ func before(tx *store.WriteTx, n store.Node, read *capture.Readings, one capture
 		return err
 	}
 	if known != nil && known.After != one.State {
+		calls, err := tx.Calls(id)
+		if err != nil {
+			return err
+		}
+		if announcing(calls, one.Path) != nil {
+			return capture.Touched(tx, id, known, one, "")
+		}
 		c := store.Change{Path: one.Path, Source: store.SourceExternal, Origin: store.External, Before: known.After, After: one.State}
 		if err := tx.AppendChange(n, c); err != nil {
 			return err
@@ -286,7 +310,7 @@ func ended(open []store.Call, e Edit, named []store.Path) []store.Call {
 	return all
 }
 
-// named are the paths that an event names, sorted, with what lies in folders among them.
+// named are the paths that an event names, with what lies in folders among them.
 func (r *Recorder) named(ctx context.Context, e Edit) (map[store.Path]store.Kind, []store.Gap, error) {
 	var gaps []store.Gap
 	found := map[store.Path]store.Kind{}
@@ -310,9 +334,9 @@ func (r *Recorder) named(ctx context.Context, e Edit) (map[store.Path]store.Kind
 	return found, gaps, nil
 }
 
-// involved are the paths that an edit of the named ones may change, sorted: besides those, what
-// their links lead to, and folders above them that are not there yet.
-func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.Gap, error) {
+// involved are the paths that an edit of the named ones may change: besides those, what their
+// links lead to, and folders above them that are not there yet.
+func (r *Recorder) involved(ctx context.Context, e Edit) (map[store.Path]store.Kind, []store.Gap, error) {
 	found, gaps, err := r.named(ctx, e)
 	if err != nil {
 		return nil, nil, err
@@ -336,7 +360,7 @@ func (r *Recorder) involved(ctx context.Context, e Edit) ([]store.Path, []store.
 			found[up] = store.Absent
 		}
 	}
-	return slices.Sorted(maps.Keys(found)), gaps, nil
+	return found, gaps, nil
 }
 
 func (r *Recorder) resolve(e Edit, name string) (store.Path, error) {
@@ -347,10 +371,15 @@ func (r *Recorder) resolve(e Edit, name string) (store.Path, error) {
 	return r.capture.Root.Resolve(cwd, name)
 }
 
+// partly marks a folder of which not all that it holds is known. What turns up in it later may
+// have been there before.
+const partly = store.Uncaptured
+
 // below adds what lies in a folder.
 func (r *Recorder) below(p store.Path, found map[store.Path]store.Kind, e Edit) *store.Gap {
 	entries, err := r.capture.Root.List(p)
 	if err != nil {
+		found[p] = partly
 		return &store.Gap{Reason: store.GapUnreadable, Path: p, Tool: e.Tool, Detail: "the folder cannot be listed"}
 	}
 	for _, en := range entries {
@@ -358,11 +387,13 @@ func (r *Recorder) below(p store.Path, found map[store.Path]store.Kind, e Edit) 
 			continue
 		}
 		if len(found) >= maxEntries {
+			found[p] = partly
 			return &store.Gap{Reason: store.GapTooMany, Path: p, Tool: e.Tool, Detail: fmt.Sprintf("more than %d entries", maxEntries)}
 		}
 		found[en.Path] = en.Kind
 		if en.Kind == store.Dir {
 			if g := r.below(en.Path, found, e); g != nil {
+				found[p] = partly
 				return g
 			}
 		}

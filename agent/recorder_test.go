@@ -418,3 +418,32 @@ func TestCommands(t *testing.T) {
 	b.end()
 	b.want(nil, []string{"0 shell_not_scanned "})
 }
+
+// TestAFolderThatIsPartlyKnown: what was not listed before is not taken for created (I6).
+func TestAFolderThatIsPartlyKnown(t *testing.T) {
+	defer agent.SetMaxEntries(3)()
+	b := newBench(t)
+	for _, f := range []string{"d/a", "d/b", "d/c", "d/z"} {
+		b.write(f, "0")
+	}
+	b.begin()
+	b.before("1", "d")
+	b.write("d/z", "1")
+	b.after("1", "d/z")
+	b.end()
+	b.want([]string{"0 turn tool agent d/z uncaptured→1"}, []string{"0 too_many_entries d", "0 no_before d/z"})
+}
+
+// TestCallsOfOneSessionOnOnePath: what another call of the session does is the agent's doing.
+func TestCallsOfOneSessionOnOnePath(t *testing.T) {
+	b := newBench(t)
+	b.write("a", "0")
+	b.begin()
+	b.before("A", "a")
+	b.write("a", "1")
+	b.before("B", "a")
+	b.after("B", "a")
+	b.after("A", "a")
+	b.end()
+	b.want([]string{"0 turn tool agent a 0→1"}, nil)
+}

@@ -29,8 +29,12 @@ type aim struct {
 	newest   map[store.Path]*store.Placed // of paths that only the other side, or no side, has rows of
 }
 
-// pin is what an undo wants of a path whatever the tree says, and what the operation had made of it.
-type pin struct{ want, made store.State }
+// pin is what an undo wants of a path whatever the tree says, and what the operation had made of
+// it: for a path that it left alone, the same.
+type pin struct {
+	want, made store.State
+	left       bool
+}
 
 // resolve works out the aim of a request.
 func resolve(tx *store.Tx, r Request) (*aim, error) {
@@ -174,8 +178,11 @@ func (a *aim) fork(tx *store.Tx, r Request) error {
 	}
 	a.files = r.Code
 	if tip {
-		a.turn, a.messages = a.session.Turns, a.session.Messages
-		return nil
+		a.turn, a.messages, a.stays = a.session.Turns, a.session.Messages, true
+		if r.Code {
+			a.moves, err = tx.TipMoves(a.session.Head)
+		}
+		return err
 	}
 	a.turn, a.target, a.messages, a.prompt = t.Number(), t.Node.Parent, t.MsgIndex, t.Prompt
 	return nil
@@ -215,10 +222,10 @@ func (a *aim) takeBack(tx *store.Tx, r Request) error {
 	}
 	a.pins, a.hold = map[store.Path]pin{}, map[store.Path]bool{}
 	for _, p := range paths {
-		if p.Left {
-			a.hold[p.Path] = true
+		if p.Left && p.From.Kind == store.Uncaptured {
+			a.hold[p.Path] = true // what it was is not known
 		} else {
-			a.pins[p.Path] = pin{want: p.From, made: p.To}
+			a.pins[p.Path] = pin{want: p.From, made: p.To, left: p.Left}
 		}
 	}
 	return nil

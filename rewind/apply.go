@@ -23,7 +23,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan) (Result, error) {
 		return p.draft.result, ErrConflict
 	}
 	p.used = true
-	unlock, err := e.capture.LockExclusive(ctx)
+	unlock, err := e.lock(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -44,6 +44,14 @@ func (e *Engine) Apply(ctx context.Context, p *Plan) (Result, error) {
 		return e.moveHead(ctx, p.request, d)
 	}
 	return e.moveAll(ctx, p.request, d)
+}
+
+// lock waits for captures and other operations to end, but not for ever: whoever holds the
+// workspace for longer may never let go.
+func (e *Engine) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.options.LockWait)
+	defer cancel()
+	return e.capture.LockExclusive(ctx)
 }
 
 // closeTurns closes the turns that would go on recording under the operation's feet. That

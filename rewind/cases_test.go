@@ -435,3 +435,26 @@ func TestCaseALockDiesWithItsHolder(t *testing.T) {
 	}
 	w.must(err)
 }
+
+func TestCaseUndoAfterNewTurns(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.close()
+	w.edits(0, "a", "644:1")
+	w.edits(0, "a", "644:2")
+	w.do(rewind.Request{Turn: 1, Scope: store.Conversation})
+	w.edits(0, "a", "644:3", "b", "644:new")
+	w.do(rewind.Request{Kind: store.OpUndo})
+	w.same("all as before the rewind", map[string]string{"a": "644:2"})
+	w.do(rewind.Request{Kind: store.OpRedo})
+	w.same("and back", map[string]string{"a": "644:3", "b": "644:new"})
+}
+
+func TestCaseForkAtTheTipWithCode(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.close()
+	w.edits(0, "a", "644:1")
+	w.do(rewind.Request{Turn: 0, Scope: store.Code})
+	w.has("a", "")
+	w.do(rewind.Request{Kind: store.OpFork, Turn: 1, Code: true})
+	w.has("a", "644:1")
+}

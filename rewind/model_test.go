@@ -388,16 +388,11 @@ func (w *world) fork() {
 	if n < len(turns) {
 		m.target = turns[n].parent
 	} else {
-		m.target = w.ref.heads[s]
+		m.stays = true
 	}
 	w.note("fork s%d at %d code=%v", s, n, code)
 	parent := w.ref.heads[s].messages()
-	r := rewind.Request{Kind: store.OpFork, Session: w.ids[s], Turn: n, Code: code}
-	if n == len(turns) {
-		m.target = nil
-		m.files = false
-	}
-	res, ok := w.makeFork(r, m)
+	res, ok := w.make(rewind.Request{Kind: store.OpFork, Session: w.ids[s], Turn: n, Code: code}, m)
 	if !ok {
 		return
 	}
@@ -407,22 +402,6 @@ func (w *world) fork() {
 	if got := w.messages(len(w.ids) - 1); !slices.Equal(got, parent[:len(got)]) { // I10
 		w.fail("I10: fork has %q, parent %q", got, parent)
 	}
-}
-
-// makeFork makes a fork; at the tip nothing is asked of any file.
-func (w *world) makeFork(r rewind.Request, m refMove) (refResult, bool) {
-	if m.target != nil {
-		return w.make(r, m)
-	}
-	p, err := w.engine.Plan(w.t.Context(), r)
-	w.must(err)
-	done, err := w.engine.Apply(w.t.Context(), p)
-	w.must(err)
-	w.ids = append(w.ids, done.Branch)
-	head := w.ref.heads[m.session]
-	head.sealed = true
-	w.ref.ops = append(w.ref.ops, &refOp{id: len(w.ref.ops) + 1, kind: store.OpFork, session: m.session, from: head})
-	return refResult{from: head, to: head}, true
 }
 
 func (w *world) switchTo() {

@@ -176,7 +176,7 @@ func (d *draft) decide(r Request, m store.Move, conflicts map[store.Path]Conflic
 	case want.Kind == store.Uncaptured:
 		d.result.NotCovered = append(d.result.NotCovered, NotCovered{Path: p, Reason: NotCaptured})
 		d.left[p] = true
-	case !m.Agent && !isPinned:
+	case !m.Agent && (!isPinned || pinned.left):
 		d.left[p] = true // only a person changed it (I13)
 	case disk.Kind == store.Uncaptured:
 		d.clash(r, conflicts, Conflict{Path: p, Reason: NotCaptured, Final: true})

@@ -40,7 +40,7 @@ type refOp struct {
 	session int
 	from    *refNode
 	moved   map[string][2]string
-	left    map[string]bool
+	left    map[string]string // path → its state then
 }
 
 func newReference() *reference {
@@ -278,7 +278,10 @@ func (r *reference) move(m refMove) refResult {
 	asked := ask()
 	pins := map[string][2]string{}
 	if m.of != nil {
-		pins = m.of.moved
+		maps.Copy(pins, m.of.moved)
+		for p, state := range m.of.left {
+			pins[p] = [2]string{state, state}
+		}
 	}
 	paths := slices.Sorted(maps.Keys(asked))
 	for p := range pins {
@@ -302,9 +305,9 @@ func (r *reference) move(m refMove) refResult {
 		foreign := newest != nil && !newest.agent && !(pinned && disk == pin[1])
 		switch {
 		case disk == want:
-		case !m.files || (m.of != nil && m.of.left[p]) || (len(m.only) > 0 && !m.only[p]):
+		case !m.files || (len(m.only) > 0 && !m.only[p]):
 			res.left[p] = true
-		case !q.agent && !pinned:
+		case !q.agent && (!pinned || pin[0] == pin[1]):
 			res.left[p] = true
 		case foreign && m.skip:
 			res.left[p] = true
@@ -355,13 +358,9 @@ func (r *reference) move(m refMove) refResult {
 		to.rows, to.sealed = rows, true
 	}
 	res.to = to
-	left := maps.Clone(res.left)
-	if m.of != nil {
-		for p := range m.of.left {
-			if _, moved := res.moved[p]; !moved {
-				left[p] = true
-			}
-		}
+	left := map[string]string{}
+	for p := range res.left {
+		left[p] = r.disk[p]
 	}
 	op := &refOp{id: len(r.ops) + 1, kind: m.kind, session: m.session, from: looked, moved: res.moved, left: left}
 	if m.of != nil {

@@ -105,6 +105,9 @@ type Options struct {
 	// CallTimeout is how long an announced call counts as running without any event of its
 	// session; 0 means 10 minutes.
 	CallTimeout time.Duration
+	// LockWait is how long Apply waits for the workspace lock before it returns
+	// capture.ErrLocked; 0 means 10 seconds.
+	LockWait time.Duration
 	// Point is called with the name of each step of Apply, for the tests that stop there.
 	Point func(name string)
 }
@@ -113,6 +116,9 @@ type Options struct {
 func New(c *capture.Capturer, o Options) *Engine {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 10 * time.Minute
+	}
+	if o.LockWait <= 0 {
+		o.LockWait = 10 * time.Second
 	}
 	if o.Point == nil {
 		o.Point = func(string) {}
