@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"reasonix/db"
 	"reasonix/rewind"
 	"reasonix/store"
@@ -202,6 +204,27 @@ func TestSqlWords(t *testing.T) {
 	} {
 		if _, got := sqlWords(query); got != want {
 			t.Errorf("%s: %d statements, want %d", query, got, want)
+		}
+	}
+}
+
+// Every command says more than its name, within the width of a terminal.
+func TestCommandsAreDescribed(t *testing.T) {
+	for _, cmd := range (&app{}).cli().Commands {
+		for _, c := range append([]*cli.Command{cmd}, cmd.Subcommands...) {
+			if c.Usage == "" || c.Description == "" {
+				t.Errorf("%s has no description", c.Name)
+			}
+			for line := range strings.SplitSeq(c.Description, "\n") {
+				if len(line) > 105 {
+					t.Errorf("%s: a long line: %s", c.Name, line)
+				}
+			}
+			for _, f := range c.Flags {
+				if text := flagText(f); strings.HasSuffix(text, "\t") || strings.Contains(text, "default: 0") {
+					t.Errorf("%s: %s", c.Name, text)
+				}
+			}
 		}
 	}
 }

@@ -93,6 +93,9 @@ func (a *app) demo(c *cli.Context) (err error) {
 	if d.ctx.Err() != nil {
 		return d.ctx.Err()
 	}
+	if readerGone(err) {
+		return err
+	}
 	if err != nil {
 		d.ok("the demo goes on", err.Error())
 	}

@@ -15,6 +15,8 @@ func messagesCommand(a *app) *cli.Command {
 		Name:     "messages",
 		Usage:    "print the conversation, one JSON message a line",
 		Category: "looking",
+		Description: "The full line, byte for byte as it was recorded; only newlines between JSON tokens become spaces.\n" +
+			"Compaction changes nothing here: --effective is what a model would be sent.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "at", Usage: "only what came before `TURN`"},
 			&cli.BoolFlag{Name: "effective", Usage: "what a model would be sent: with compactions in place"},

@@ -14,7 +14,7 @@ func redoCommand(a *app) *cli.Command {
 		Category: "moves",
 		Description: "Files and conversation become what they were just before the undo. A rewind after the undo leaves\n" +
 			"nothing to redo; new turns do not.",
-		Flags:    moveFlags("reasonix undo-rewind brings all back"),
+		Flags: moveFlags("reasonix undo-rewind brings all back"),
 		Action: func(c *cli.Context) error {
 			return a.takeBack(c, rewind.Request{Kind: store.OpRedo})
 		},

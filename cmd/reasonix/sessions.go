@@ -32,7 +32,7 @@ func sessionsCommand(a *app) *cli.Command {
 			ArgsUsage: "SESSION NAME",
 			Description: "A name stands for the session wherever an id does. It must not be another session's name or id,\n" +
 				"nor look like a turn.",
-			Action:    a.renameSession,
+			Action: a.renameSession,
 		}},
 	}
 }

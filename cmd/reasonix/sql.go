@@ -25,7 +25,7 @@ func sqlCommand(a *app) *cli.Command {
 		Usage:     "ask the store in SQL; it cannot be changed by that",
 		ArgsUsage: "[QUERY]",
 		Category:  "looking",
-		Description: "Without QUERY it is read from standard input. The views are " + sqlViews + ".\n" +
+		Description: "Without QUERY it is read from standard input. The views are\n" + sqlViews + ".\n" +
 			"With --json each row is an object on a line of its own. On a terminal long values are cut in the\n" +
 			"table, which says so; -v, --csv and --json print them whole.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values"}},

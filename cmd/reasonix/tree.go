@@ -11,9 +11,9 @@ import (
 
 func treeCommand(a *app) *cli.Command {
 	return &cli.Command{
-		Name:     "tree",
-		Usage:    "draw all sessions and where they were forked",
-		Category: "history",
+		Name:        "tree",
+		Usage:       "draw all sessions and where they were forked",
+		Category:    "history",
 		Description: "A fork hangs below its parent, in the order in which forks were made; ● is the current session.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {

@@ -17,8 +17,8 @@ func verifyCommand(a *app) *cli.Command {
 		Category: "store",
 		Description: "Reads only, and names each problem with the path and the turn that it concerns. Exit code 6 means\n" +
 			"that there is one.",
-		Flags:    []cli.Flag{&cli.BoolFlag{Name: "deep", Usage: "also read every content and compare it with its hash"}},
-		Action:   a.verify,
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "deep", Usage: "also read every content and compare it with its hash"}},
+		Action: a.verify,
 	}
 }
 

@@ -14,9 +14,9 @@ var version = "0.1.0"
 
 func versionCommand(a *app) *cli.Command {
 	return &cli.Command{
-		Name:     "version",
-		Usage:    "print the version",
-		Category: "other",
+		Name:        "version",
+		Usage:       "print the version",
+		Category:    "other",
 		Description: "With --json also the revision it was built from, where the build knows it.",
 		Action: func(*cli.Context) error {
 			v := versionJSON{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Commit: commit()}
