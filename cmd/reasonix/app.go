@@ -79,15 +79,19 @@ func (a *app) dir() string {
 // find finds the store that the command is about.
 func (a *app) find() (place.Place, error) {
 	p, err := a.where().Find(a.dir())
+	return p, a.noFolder(err)
+}
+
+// noFolder says of a folder that is not there how it came to be meant.
+func (a *app) noFolder(err error) error {
 	switch {
 	case !errors.Is(err, place.ErrNoFolder):
+		return err
 	case a.workspace != "":
-		err = withHint(err, "-C names the workspace or a folder in it")
-	default:
-		err = withHint(fmt.Errorf("the current folder is not there any more: %w", place.ErrNoFolder),
-			"cd to a folder that is, or name one with -C")
+		return withHint(err, "-C names the workspace or a folder in it")
 	}
-	return p, err
+	return withHint(fmt.Errorf("the current folder is not there any more: %w", place.ErrNoFolder),
+		"cd to a folder that is, or name one with -C")
 }
 
 // world is an open workspace with its store.

@@ -49,7 +49,11 @@ func (a *app) exportCkpt(c *cli.Context) error {
 	if o.Among = o.Dir == ""; o.Among {
 		o.Dir = "."
 	}
-	var err error
+	w, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return err
 	}
@@ -58,11 +62,6 @@ func (a *app) exportCkpt(c *cli.Context) error {
 			return err
 		}
 	}
-	w, err := a.open(c)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	s, err := w.session(c.Context, a.sessionRef)
 	if err != nil {
 		return err

@@ -116,6 +116,9 @@ func (a *app) printStores(w io.Writer, all []place.Entry) error {
 }
 
 func (a *app) moveStore(c *cli.Context) error {
+	if _, err := place.Canonical(a.dir()); err != nil {
+		return a.noFolder(err)
+	}
 	m, err := a.where().PlanMove(c.Context, c.String("move"), a.dir())
 	if err != nil {
 		return err
