@@ -346,11 +346,9 @@ func (w *world) rewind(scope store.Scope) {
 // selects reports whether every path of a move is one that it is about, or that is known.
 func (w *world) selects(m refMove) bool {
 	head := w.ref.heads[m.session]
-	asked := map[string]ask{}
+	asked := tip(head)
 	if m.target != nil {
 		asked = between(head, m.target)
-	} else {
-		asked = tip(head)
 	}
 	for p := range m.only {
 		if _, ok := asked[p]; !ok && head.known(p) == unknown {

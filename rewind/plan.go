@@ -239,6 +239,9 @@ func (e *Engine) report(ctx context.Context, d *draft, conflicts map[store.Path]
 		}
 	}
 	return e.capture.Store.View(ctx, func(tx *store.Tx) error {
+		if err := explain(tx, d); err != nil {
+			return err
+		}
 		for _, p := range slices.Sorted(maps.Keys(conflicts)) {
 			c := conflicts[p]
 			w, err := lastWriter(tx, d, p)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"reasonix/internal/capture"
 	"reasonix/internal/workspace"
 	"reasonix/store"
 )
@@ -96,7 +97,7 @@ func (e *Engine) takeBack(ctx context.Context, op store.Operation) ([]store.Path
 			return nil, err
 		}
 	}
-	read, err := e.capture.Sum(ctx, names)
+	read, err := e.openAgain(ctx, op, paths, names)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +125,31 @@ func (e *Engine) takeBack(ctx context.Context, op store.Operation) ([]store.Path
 	op.State, op.Written, op.Deleted = store.RolledBack, 0, 0
 	err = e.capture.Store.Update(ctx, func(tx *store.WriteTx) error { return tx.FinishOperation(op) })
 	return left, err
+}
+
+// openAgain reads the paths of an operation. Where one cannot be read, folders that the
+// operation may have closed to their owner are opened first.
+func (e *Engine) openAgain(ctx context.Context, op store.Operation, paths []store.OpPath, names []store.Path) ([]capture.Reading, error) {
+	read, err := e.capture.Sum(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	var steps []workspace.Step
+	closed := false
+	for i, p := range paths {
+		disk := read[i].State
+		closed = closed || disk.Kind == store.Uncaptured && !p.Left
+		if p.From.Kind == store.Dir && p.To.Kind == store.Dir && disk == p.To && disk != p.From {
+			steps = append(steps, workspace.Step{Path: p.Path, From: disk, To: p.From, Sig: read[i].Sig})
+		}
+	}
+	if !closed || len(steps) == 0 {
+		return read, nil
+	}
+	if _, err := e.writeFiles(ctx, backID(op.ID), steps); err != nil {
+		return nil, err
+	}
+	return e.capture.Sum(ctx, names)
 }
 
 func backID(id store.OpID) string { return stageID(id) + "-back" }

@@ -201,8 +201,9 @@ func (s *Store) checkBlobs(ctx context.Context, progress func(done, total int64)
 		var damage *blob.DamagedError
 		switch {
 		case err == nil:
-		case errors.As(err, &damage):
-			needed, err := s.neededBy(ctx, h, damage)
+		case errors.As(err, &damage), errors.Is(err, blob.ErrNotFound):
+			// Listed and not found: the table and its index of hashes disagree.
+			needed, err := s.neededBy(ctx, h, err)
 			if err != nil {
 				return nil, err
 			}

@@ -60,8 +60,11 @@ func lock(ctx context.Context, file string, try func(*flock.Flock) (bool, error)
 		return unlock, nil
 	case <-ctx.Done():
 		go func() {
-			_ = <-got // either way it is given back
-			unlock()
+			if <-got == nil {
+				unlock()
+				return
+			}
+			_ = l.Close() // it was never held
 		}()
 		return nil, fmt.Errorf("%w: %w", ErrLocked, ctx.Err())
 	}

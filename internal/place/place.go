@@ -230,14 +230,13 @@ func Workspace(root string) (store.Workspace, error) {
 	return store.Workspace{Root: root, Device: id.Device, Inode: id.Inode}, nil
 }
 
-// Protected is what a workspace must leave alone of its store: the store's folder or, when
-// that lies around the workspace or is its root, the store's own files.
+// Protected is what a workspace must leave alone of its store: its files, by whatever name they
+// are reached, and its folder unless that lies around the workspace or is its root.
 func (p Place) Protected(root string) []string {
-	dir := resolved(filepath.Dir(p.Store))
-	if !inside(root, dir) {
-		return []string{dir}
-	}
 	all := []string{p.Store}
+	if dir := resolved(filepath.Dir(p.Store)); !inside(root, dir) {
+		all = append(all, dir)
+	}
 	for _, suffix := range []string{"-wal", "-shm", "-journal", ".lock", ".workspace"} {
 		all = append(all, p.Store+suffix)
 	}

@@ -249,7 +249,7 @@ func TestNamedStores(t *testing.T) {
 			t.Errorf("from %q: %v, want %v", from, err, want)
 		}
 	}
-	if got := p.Protected(dir); !slices.Equal(got, []string{filepath.Join(dir, ".rx")}) {
+	if got := p.Protected(dir); !slices.Contains(got, filepath.Join(dir, ".rx")) || !slices.Contains(got, p.Store) {
 		t.Errorf("%q", got)
 	}
 	// A store that lies at the root must not make the whole workspace untouchable.
@@ -300,9 +300,6 @@ func TestStoreThatWasNeverBegun(t *testing.T) {
 
 // A store that may not be written can still be looked at.
 func TestReadOnlyStore(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may write everything")
-	}
 	w := newTown(t)
 	p := w.settle(w.mkdir("p"))
 	if err := os.Chmod(p.Store, 0o400); err != nil {
@@ -314,7 +311,7 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	defer o.Close()
 	err = o.Store.Update(context.Background(), func(*store.WriteTx) error { return nil })
-	if !errors.Is(err, db.ErrReadOnly) {
-		t.Fatal(err)
+	if root := os.Geteuid() == 0; root && err != nil || !root && !errors.Is(err, db.ErrReadOnly) {
+		t.Fatal(err) // root may write everything
 	}
 }

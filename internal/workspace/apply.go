@@ -16,7 +16,7 @@ import (
 // of a change between folder and no folder goes, deepest first (ErrInTheWay when the folder
 // holds anything else); folders are made, shallow first; files and links are renamed into
 // place; the other removals, deepest first, where a folder that is not empty stays; what was
-// replaced is unlinked; modes of folders, deepest first; sync. A parent folder that is missing and no step is an error.
+// replaced is unlinked; sync; modes of folders, deepest first, and sync again. A parent folder that is missing and no step is an error.
 //
 // Each path is looked at immediately before it is replaced or removed, and, where the system
 // can exchange names, again afterwards, before anything is deleted: a path that is neither From
@@ -30,15 +30,24 @@ func (s *Staged) Apply(ctx context.Context) error {
 	bulk := canSyncAll && len(s.items) > fewFiles
 	a := &applier{s: s, ctx: ctx, c: s.r.cursor(), dirty: newDirty(s.r, bulk)}
 	defer a.c.close()
-	defer a.dirty.close()
+	defer func() { a.dirty.close() }()
 	for _, phase := range [...]func() error{
-		a.openFolders, a.clearTheWay, a.makeFolders, a.replaceAll, a.removeRest, a.dropStaged, a.setModes,
+		a.openFolders, a.clearTheWay, a.makeFolders, a.replaceAll, a.removeRest, a.dropStaged, a.syncAll, a.setModes, a.syncAll,
 	} {
 		if err := phase(); err != nil {
 			return err
 		}
 	}
-	return a.dirty.sync(ctx)
+	return nil
+}
+
+// syncAll makes durable what is dirty. It comes before the modes of folders, since a folder may
+// be closed to its owner by its mode; those are synced through the handles that set them.
+func (a *applier) syncAll() error {
+	err := a.dirty.sync(a.ctx)
+	a.dirty.close()
+	a.dirty = newDirty(a.s.r, false)
+	return err
 }
 
 // Kept returns the folders that were to be removed and stay, since they hold something else.

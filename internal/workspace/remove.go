@@ -183,6 +183,9 @@ func (c *cursor) sweep(p store.Path, name string, d *dirty) error {
 	}
 	dir, _ := split(p)
 	last, err := c.nearest(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // a folder is closed only once nothing staged is left in it
+	}
 	if err != nil {
 		return err
 	}
