@@ -237,6 +237,7 @@ const (
 	GapUnreadable       = "unreadable"       // open, read or stat refused
 	GapSpecial          = "special_file"     // socket, device, pipe
 	GapDeadline         = "capture_deadline" // not done in time
+	GapFailed           = "capture_failed"   // an error of ours or the system's; the log says which
 	GapLateWrite        = "late_write"       // an after-event for a sealed node
 	GapNoBefore         = "no_before"        // an after-event without its before-event
 	GapLocked           = "locked"           // an operation held the workspace

@@ -45,13 +45,16 @@ func (a *app) move(c *cli.Context, w *world, r rewind.Request) error {
 	if ferr != nil {
 		return ferr
 	}
+	ctx := c.Context
 	if err == nil && !dry {
-		if res, err = w.Rewind.Apply(c.Context, plan); err != nil && res.Session == "" {
+		if res, err = w.Rewind.Apply(ctx, plan); err != nil && res.Session == "" {
 			return busyHint(r, err)
 		}
+		// What is done is told, even to someone who interrupts just now.
+		ctx = context.WithoutCancel(ctx)
 	}
 	res.Folders = folders
-	return a.emitMove(c.Context, w, res, dry, err)
+	return a.emitMove(ctx, w, res, dry, err)
 }
 
 // emitMove prints the result of a move. err, if any, is why it did not happen.

@@ -186,6 +186,11 @@ func (e *Event) check() error {
 	case (e.Kind == BeforeTool || e.Kind == AfterTool) && e.Tool == "":
 		return bad("%s names no tool", e.Kind)
 	}
+	for i, m := range e.Messages {
+		if b := bytes.TrimSpace(m); len(b) == 0 || b[0] != '{' {
+			return bad("message %d is not an object", i)
+		}
+	}
 	for _, r := range e.Roots {
 		if !filepath.IsAbs(r) {
 			return bad("root %s is not absolute", short(r))

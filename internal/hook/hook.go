@@ -124,7 +124,8 @@ func (r *run) do(ctx context.Context) (err error) {
 	}
 	// An operation that could not be taken back is no reason not to record.
 	err = errors.Join(rerr, r.record(ctx, e))
-	if isLate(err) {
+	before := e.Kind == BeforeEdit || e.Kind == BeforeTool || e.Kind == BeforeExec
+	if isLate(err) || err != nil && before {
 		r.missed(e, err)
 	}
 	return err

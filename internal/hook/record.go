@@ -126,16 +126,19 @@ func isLate(err error) bool {
 	return errors.Is(err, capture.ErrLocked) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// missed notes that an event was not recorded because an operation held the workspace, or time
-// ran out. The gap goes on the node at the session's head as it is: making one, or moving the
+// missed notes that an event was not recorded: an operation held the workspace, time ran out, or
+// something failed. The gap goes on the node at the session's head as it is: making one, or moving the
 // head, is what the lock is for.
 func (r *run) missed(e Event, cause error) {
 	if r.session == "" {
 		return
 	}
-	g := store.Gap{Reason: store.GapDeadline, Tool: e.Tool, Detail: string(e.Kind)}
-	if errors.Is(cause, capture.ErrLocked) {
+	g := store.Gap{Reason: store.GapFailed, Tool: e.Tool, Detail: string(e.Kind)}
+	switch {
+	case errors.Is(cause, capture.ErrLocked):
 		g.Reason = store.GapLocked
+	case isLate(cause):
+		g.Reason = store.GapDeadline
 	}
 	gaps := []store.Gap{g}
 	if len(r.paths) > 0 {

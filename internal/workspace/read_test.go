@@ -215,8 +215,12 @@ func TestList(t *testing.T) {
 	})
 	w.root = w.opened(workspace.Options{Protected: []string{w.name("store")}})
 	want := []workspace.Entry{
-		{Path: ".git", Kind: store.Dir, Protected: true}, {Path: "a", Kind: store.Dir}, {Path: "a-b", Kind: store.File},
-		{Path: "b", Kind: store.File}, {Path: "link", Kind: store.Symlink}, {Path: "store", Kind: store.Dir, Protected: true},
+		{Path: ".git", Kind: store.Dir, Protected: true},
+		{Path: "a", Kind: store.Dir},
+		{Path: "a-b", Kind: store.File},
+		{Path: "b", Kind: store.File},
+		{Path: "link", Kind: store.Symlink},
+		{Path: "store", Kind: store.Dir, Protected: true},
 		{Path: "\xff", Kind: store.File},
 	}
 	for _, p := range []store.Path{"", "."} {
