@@ -295,7 +295,7 @@ func (in *fileReader) Read(b []byte) (int, error) {
 	}
 	n, err := in.from.Read(b)
 	in.n += int64(n)
-	if err != nil && err != io.EOF { //nolint:errorlint // a Reader's contract is io.EOF itself
+	if err != nil && err != io.EOF {
 		in.err = err
 	}
 	return n, err
