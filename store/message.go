@@ -138,10 +138,11 @@ func (t *Tx) messagesIn(s span, lo, hi int64, yield func(Message, error) bool) b
 	rows, err := t.r.Query(`
 		SELECT n.msg_start + (m.id & 4294967295), n.turn, m.role, m.json, b.hash, coalesce(b.size, 0)
 		FROM node n
-		JOIN message m ON m.id >= n.id << 32 AND m.id < (n.id + 1) << 32
+		JOIN message m ON m.id >= (n.id << 32) + max(0, ? - n.msg_start)
+		              AND m.id < (n.id << 32) + min(n.msg_count, ? - n.msg_start)
 		LEFT JOIN blob b ON b.id = m.blob_id
 		WHERE n.segment = ? AND n.depth BETWEEN ? AND ? AND n.msg_count > 0
-		ORDER BY n.depth, m.id`, s.segment, low, s.high)
+		ORDER BY n.depth, m.id`, lo, hi, s.segment, low, s.high)
 	if err != nil {
 		return fail(err)
 	}
