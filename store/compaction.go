@@ -51,7 +51,7 @@ func (w *WriteTx) AddCompaction(id SessionID, from, to int64, msgs []NewMessage)
 		return Compaction{}, fmt.Errorf("compact: %w", err)
 	}
 	for i, m := range msgs {
-		if err := w.putMessage(`INSERT INTO compaction_message (id, role, json, blob_id) VALUES (?, ?, ?, ?)`,
+		if err := w.putMessage(`INSERT INTO compaction_message (id, role, json, blob_id, sum) VALUES (?, ?, ?, ?, ?)`,
 			row<<32|int64(i), m); err != nil {
 			return Compaction{}, fmt.Errorf("compact: %w", err)
 		}
@@ -127,7 +127,7 @@ func forward(from iter.Seq2[Message, error], yield func(Message, error) bool) bo
 func (t *Tx) compacted(c Compaction) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		rows, err := t.r.Query(`
-			SELECT m.role, m.json, b.hash, coalesce(b.size, 0)
+			SELECT m.role, m.json, b.hash, coalesce(b.size, 0), m.sum
 			FROM compaction_message m
 			LEFT JOIN blob b ON b.id = m.blob_id
 			WHERE m.id >= ? << 32 AND m.id < (? + 1) << 32
@@ -142,10 +142,11 @@ func (t *Tx) compacted(c Compaction) iter.Seq2[Message, error] {
 			var (
 				hash []byte
 				size int64
+				sum  int64
 			)
-			err := rows.Scan(&m.Role, &m.JSON, &hash, &size)
+			err := rows.Scan(&m.Role, &m.JSON, &hash, &size, &sum)
 			if err == nil {
-				m.JSON, err = t.messageBytes(m.JSON, hash, size)
+				m.JSON, err = t.messageBytes(m.JSON, hash, size, sum)
 			}
 			if !yield(m, err) || err != nil {
 				return

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -69,7 +70,7 @@ func (w *WriteTx) AppendMessages(n Node, msgs []NewMessage) error {
 		return err
 	}
 	for i, m := range msgs {
-		if err := w.putMessage(`INSERT INTO message (id, role, json, blob_id) VALUES (?, ?, ?, ?)`,
+		if err := w.putMessage(`INSERT INTO message (id, role, json, blob_id, sum) VALUES (?, ?, ?, ?, ?)`,
 			int64(n.ID)<<32|(count+int64(i)), m); err != nil {
 			return fmt.Errorf("append message: %w", err)
 		}
@@ -89,7 +90,7 @@ func (w *WriteTx) putMessage(insert string, id int64, m NewMessage) error {
 		}
 		content = int64(b)
 	}
-	_, err := w.exec(insert, id, m.Role, text, content)
+	_, err := w.exec(insert, id, m.Role, text, content, sumOf(m.JSON))
 	return err
 }
 
@@ -136,7 +137,7 @@ func (t *Tx) messagesIn(s span, lo, hi int64, yield func(Message, error) bool) b
 		return true
 	}
 	rows, err := t.r.Query(`
-		SELECT n.msg_start + (m.id & 4294967295), n.turn, m.role, m.json, b.hash, coalesce(b.size, 0)
+		SELECT n.msg_start + (m.id & 4294967295), n.turn, m.role, m.json, b.hash, coalesce(b.size, 0), m.sum
 		FROM node n
 		JOIN message m ON m.id >= (n.id << 32) + max(0, ? - n.msg_start)
 		              AND m.id < (n.id << 32) + min(n.msg_count, ? - n.msg_start)
@@ -152,8 +153,9 @@ func (t *Tx) messagesIn(s span, lo, hi int64, yield func(Message, error) bool) b
 			m    Message
 			hash []byte
 			size int64
+			sum  int64
 		)
-		if err := rows.Scan(&m.Index, &m.Turn, &m.Role, &m.JSON, &hash, &size); err != nil {
+		if err := rows.Scan(&m.Index, &m.Turn, &m.Role, &m.JSON, &hash, &size, &sum); err != nil {
 			return fail(err)
 		}
 		if m.Index < lo {
@@ -162,7 +164,7 @@ func (t *Tx) messagesIn(s span, lo, hi int64, yield func(Message, error) bool) b
 		if m.Index >= hi {
 			return true
 		}
-		if m.JSON, err = t.messageBytes(m.JSON, hash, size); err != nil {
+		if m.JSON, err = t.messageBytes(m.JSON, hash, size, sum); err != nil {
 			return fail(fmt.Errorf("message %d: %w", m.Index, err))
 		}
 		if !yield(m, nil) {
@@ -175,8 +177,19 @@ func (t *Tx) messagesIn(s span, lo, hi int64, yield func(Message, error) bool) b
 	return true
 }
 
-func (t *Tx) messageBytes(text, hash []byte, size int64) ([]byte, error) {
+// sumOf is what a message's row keeps to tell damage by.
+func sumOf(b []byte) int64 {
+	h := blob.Sum(b)
+	return int64(binary.LittleEndian.Uint64(h[:8]))
+}
+
+// messageBytes are the bytes of a message, from its row or its blob. ErrDamaged when they are
+// not those that came in.
+func (t *Tx) messageBytes(text, hash []byte, size, sum int64) ([]byte, error) {
 	if hash == nil {
+		if sumOf(text) != sum {
+			return nil, ErrDamaged
+		}
 		return text, nil
 	}
 	h, err := blob.FromBytes(hash)

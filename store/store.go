@@ -36,6 +36,8 @@ var (
 	ErrSealed = errors.New("node is sealed")
 	// ErrInvalid is returned when a value from outside cannot be stored.
 	ErrInvalid = errors.New("invalid value")
+	// ErrDamaged is returned when a message is not what came in any more.
+	ErrDamaged = errors.New("message is damaged")
 	// ErrCorrupt is returned when stored rows contradict the model.
 	ErrCorrupt = errors.New("store is damaged")
 )

@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -345,4 +347,44 @@ func sorted(s []string) []string {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return s
+}
+
+// TestADamagedMessageIsToldAndNamed flips a byte of a message behind the store's back.
+func TestADamagedMessageIsToldAndNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "store.db")
+	s, err := store.Open(t.Context(), file, store.Options{Create: &store.Workspace{Root: "/w"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ses := begin(t, s)
+	appendRaw(t, s, ses.ID, `{"role":"user","content":"one"}`, `{"role":"user","content":"two"}`)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte(`"content":"two"`), []byte(`"content":"twO"`), 1)
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = store.Open(t.Context(), file, store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var read int
+	view(t, s, func(tx *store.Tx) error {
+		for _, err := range tx.Messages(ses.Head, 0, -1) {
+			if err != nil && !errors.Is(err, store.ErrDamaged) || err == nil && read > 0 {
+				t.Errorf("message %d: %v", read, err)
+			}
+			read++
+		}
+		return nil
+	})
+	problems, err := s.Verify(t.Context(), true, nil)
+	if err != nil || len(problems) != 1 || problems[0].Code != store.ProblemMessage {
+		t.Errorf("verify: %+v, %v", problems, err)
+	}
 }

@@ -24,7 +24,7 @@ const (
 	ProblemTree    = "tree"         // segments, depths, turns or message counts do not add up
 	ProblemChain   = "chain"        // a row's before is not what the line knew
 	ProblemSession = "session"      // a session's pointers contradict the tree
-	ProblemMessage = "message"      // messages are missing, or belong to no node
+	ProblemMessage = "message"      // messages are damaged, are missing, or belong to no node
 	ProblemBlob    = "damaged_blob" // content that does not have its hash
 	ProblemOp      = "operation"    // an operation waits for recovery, or contradicts itself
 )
@@ -128,8 +128,50 @@ func (s *Store) Verify(ctx context.Context, deep bool, progress func(done, total
 	if err != nil || !deep {
 		return all, err
 	}
+	err = s.View(ctx, func(tx *Tx) error {
+		found, err := tx.checkMessages()
+		all = append(all, found...)
+		return err
+	})
+	if err != nil {
+		return all, err
+	}
 	damaged, err := s.checkBlobs(ctx, progress)
 	return append(all, damaged...), err
+}
+
+// checkMessages compares the messages that lie in rows with their sums.
+func (t *Tx) checkMessages() ([]Problem, error) {
+	rows, err := t.r.Query(`
+		SELECT n.turn, m.id, m.json, m.sum
+		FROM message m
+		JOIN node n ON n.id = m.id >> 32
+		WHERE m.json IS NOT NULL
+		UNION ALL
+		SELECT n.turn, m.id, m.json, m.sum
+		FROM compaction_message m
+		JOIN compaction c ON c.id = m.id >> 32
+		JOIN node n ON n.id = c.node_id
+		WHERE m.json IS NOT NULL`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Problem
+	for rows.Next() && len(all) < 100 {
+		var (
+			turn    int
+			id, sum int64
+			text    []byte
+		)
+		if err := rows.Scan(&turn, &id, &text, &sum); err != nil {
+			return nil, err
+		}
+		if sumOf(text) != sum {
+			all = append(all, Problem{Code: ProblemMessage, Detail: fmt.Sprintf("message %d of step %d is damaged", id&0xffffffff, id>>32), Turn: turn})
+		}
+	}
+	return all, rows.Err()
 }
 
 func (t *Tx) checkSQLite() ([]Problem, error) {

@@ -88,6 +88,7 @@ var meanings = []struct {
 	{db.ErrOlder, meaning{exitStore, "store_older", "run a command once where the store can be written"}},
 	{db.ErrSettings, meaning{exitStore, "store_settings", ""}},
 	{db.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},
+	{store.ErrDamaged, meaning{exitDamage, "damaged_message", "reasonix verify --deep lists all damage; everything else is whole"}},
 	{store.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},
 	{place.ErrOtherFolder, meaning{exitStore, "other_folder", "if the workspace was renamed or replaced: reasonix store --move OLD_ROOT"}},
 	{place.ErrReserved, meaning{exitUsage, "reserved", "choose another place for the store"}},

@@ -103,12 +103,14 @@ CREATE TABLE turn (
 
 CREATE INDEX turn_key ON turn (session_id, turn_key) WHERE turn_key <> '';
 
--- id is node << 32 | position in the node. What is over 64 KiB lies in a blob.
+-- id is node << 32 | position in the node. What is over 64 KiB lies in a blob. sum is the
+-- beginning of the BLAKE3 of the message, eight bytes as a number, least significant first.
 CREATE TABLE message (
   id      INTEGER PRIMARY KEY,
   role    TEXT NOT NULL,
   json    TEXT,
   blob_id INTEGER REFERENCES blob (id),
+  sum     INTEGER NOT NULL,
   CHECK ((json IS NULL) <> (blob_id IS NULL))
 ) STRICT;
 
@@ -131,6 +133,7 @@ CREATE TABLE compaction_message (
   role    TEXT NOT NULL,
   json    TEXT,
   blob_id INTEGER REFERENCES blob (id),
+  sum     INTEGER NOT NULL,
   CHECK ((json IS NULL) <> (blob_id IS NULL))
 ) STRICT;
 
