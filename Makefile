@@ -42,8 +42,8 @@ cross: ## bin/reasonix-OS-ARCH for every system
 		GOOS=$$os GOARCH=$$arch $(GO) build -trimpath $(TAGS) -o bin/reasonix-$$os-$$arch$$exe ./cmd/reasonix; \
 	done
 
-crash: ## faults at every step, kills at every point
-	$(GO) test -run 'Kill|Crash|Fault' -count=1 ./...
+crash: ## faults at every call, kills at every step and 200 at random times, 16 processes at once
+	REASONIX_KILLS=200 REASONIX_LOAD=20 $(GO) test -run 'Kill|Crash|Fault|ManyProcesses' -count=1 ./...
 
 demo: build ## record, rewind, undo, fork in a folder of its own
 	bin/reasonix demo
