@@ -108,39 +108,7 @@ func (t *Tx) TurnByKey(s Session, key string) (Turn, error) {
 // TurnChanges are the rows of turn n on the line of head and of what follows it up to the
 // next turn; n is -1 for what lies before turn 0.
 func (t *Tx) TurnChanges(head NodeID, n int) ([]Placed, error) {
-	line, err := t.spans(head, false)
-	if err != nil {
-		return nil, err
-	}
-	var parts [][]Placed
-	for _, s := range line {
-		rows, err := t.r.Query(`
-			SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
-			FROM node n
-			JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
-			WHERE n.segment = ? AND n.turn = ? AND n.depth BETWEEN ? AND ?
-			ORDER BY n.depth, c.seq`, s.segment, n, s.low, s.high)
-		if err != nil {
-			return nil, err
-		}
-		var part []Placed
-		for rows.Next() {
-			p, err := scanPlaced(rows)
-			if err != nil {
-				return nil, closing(rows, err)
-			}
-			part = append(part, *p)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
-	}
-	var all []Placed
-	for i := len(parts) - 1; i >= 0; i-- {
-		all = append(all, parts[i]...)
-	}
-	return all, nil
+	return t.ChangesBetween(head, n, n)
 }
 
 // OpenTurn reads the turn that the session has open, ErrNoTurn when it has none.

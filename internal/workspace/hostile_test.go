@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"reasonix/internal/asuser"
 	"reasonix/internal/workspace"
 	"reasonix/store"
 )
@@ -128,7 +129,7 @@ func TestStoreIsNotWritten(t *testing.T) {
 }
 
 func TestReadOnlyFolder(t *testing.T) {
-	if ranAsUser(t) {
+	if asuser.Ran(t) {
 		return
 	}
 	files := tree{"d/": "555", "d/f": "644:old"}
@@ -149,7 +150,7 @@ func TestReadOnlyFolder(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
-	if ranAsUser(t) {
+	if asuser.Ran(t) {
 		return
 	}
 	w := newWorld(t, tree{"f": "0:secret", "d/": "755", "d/f": "644:f"})

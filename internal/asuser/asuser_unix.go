@@ -1,6 +1,7 @@
 //go:build unix
 
-package workspace_test
+// Package asuser is for tests about permissions, which do not bind root.
+package asuser
 
 import (
 	"io"
@@ -11,9 +12,9 @@ import (
 	"testing"
 )
 
-// ranAsUser runs the calling test in a process without privileges when this one is root's, whom
+// Ran runs the calling test in a process without privileges when this one is root's, whom
 // permissions do not bind; it reports whether it did, and fails when the test failed there.
-func ranAsUser(t *testing.T) bool {
+func Ran(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return false

@@ -3,62 +3,20 @@
 package rewind_test
 
 import (
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"reasonix/agent"
+	"reasonix/internal/asuser"
 	"reasonix/rewind"
 	"reasonix/store"
 )
 
-// ranAsUser runs the calling test in a process without privileges when this one is root's, whom
-// permissions do not bind.
-func ranAsUser(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return false
-	}
-	const nobody = 65534
-	dir, err := os.MkdirTemp("", "as-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	binary, tmp := filepath.Join(dir, "test"), filepath.Join(dir, "tmp")
-	in, err := os.Open(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(binary, os.O_WRONLY|os.O_CREATE, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{out.Close(), os.Chmod(dir, 0o755), os.Mkdir(tmp, 0o700), os.Chown(tmp, nobody, nobody)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(binary, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Dir, cmd.Env = tmp, append(os.Environ(), "TMPDIR="+tmp, "HOME="+tmp)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as a user without privileges: %v\n%s", err, text)
-	}
-	return true
-}
-
 // TestClosedFolder rewinds to a mode that closes a folder to its owner, with a change inside it,
 // and back; and takes such a move back when it fails at any call.
 func TestClosedFolder(t *testing.T) {
-	if ranAsUser(t) {
+	if asuser.Ran(t) {
 		return
 	}
 	for _, mode := range []os.FileMode{0o300, 0o500, 0o000} {
