@@ -321,6 +321,10 @@ func (r *Recorder) named(ctx context.Context, e Edit) (map[store.Path]store.Kind
 			continue
 		}
 		kind, _, err := r.capture.Kind(ctx, p)
+		if errors.Is(err, workspace.ErrProtected) { // the store, under another name
+			gaps = append(gaps, store.Gap{Reason: store.GapProtected, Path: p, Tool: e.Tool})
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}

@@ -447,3 +447,22 @@ func TestCallsOfOneSessionOnOnePath(t *testing.T) {
 	b.end()
 	b.want([]string{"0 turn tool agent a 0→1"}, nil)
 }
+
+// TestTheStoreUnderAnotherName is a gap, and the other paths of the event are captured.
+func TestTheStoreUnderAnotherName(t *testing.T) {
+	b := newBench(t)
+	b.write("a", "0")
+	root, err := workspace.Open(b.dir, workspace.Options{Protected: []string{b.capture.Store.Path()}})
+	b.must(err)
+	defer root.Close()
+	if err := os.Link(b.capture.Store.Path(), filepath.Join(b.dir, "hard")); err != nil {
+		b.must(os.Symlink(b.capture.Store.Path(), filepath.Join(b.dir, "hard")))
+	}
+	b.recorder = agent.NewRecorder(&capture.Capturer{Store: b.capture.Store, Root: root})
+	b.begin()
+	c := b.before("1", "a", "hard")
+	if len(c.Paths) != 1 || len(c.Gaps) != 1 || c.Gaps[0].Reason != store.GapProtected {
+		t.Errorf("captured %v, gaps %v", c.Paths, c.Gaps)
+	}
+	b.end()
+}

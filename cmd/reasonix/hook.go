@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,8 +35,6 @@ func hookCommand(a *app) *cli.Command {
 }
 
 func (a *app) hook(c *cli.Context, reply, strict bool) error {
-	// A hook lives for milliseconds and holds little: it collects garbage only when there is much.
-	debug.SetGCPercent(300)
 	a.quiet = a.quiet || !strict // what is ignored must not reach the agent either
 	r, err := hook.Run(c.Context, hook.Options{
 		In: a.stdin, Where: a.where(), Workspace: a.workspace, Now: a.now,

@@ -248,3 +248,18 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+// TestProtectedFilesThatComeLater are looked up by many readers at once.
+func TestProtectedFilesThatComeLater(t *testing.T) {
+	w := newWorld(t, tree{"d/": "755", "d/a": "644:a", "e/": "755", "e/b": "644:b", "f": "644:f"})
+	root, err := workspace.Open(w.dir, workspace.Options{Protected: []string{w.name("db"), w.name("db-wal"), w.name("db-shm")}})
+	w.must(err)
+	defer root.Close()
+	w.must(os.WriteFile(w.name("db"), []byte("store"), 0o600))
+	w.must(os.Link(w.name("db"), w.name("d/hard")))
+	_, err = root.ReadAll(t.Context(), []store.Path{"d/a", "e/b", "f", "d/a", "e/b", "f", "d/a"}, w.mem.put)
+	w.must(err)
+	if _, err := root.Read(t.Context(), "d/hard", w.mem.put); !errors.Is(err, workspace.ErrProtected) {
+		t.Errorf("the store under another name: %v", err)
+	}
+}

@@ -169,7 +169,8 @@ func (r *Root) newProtected(abs string) protected {
 
 // isProtectedPath reports whether p is, or lies below, a protected file or folder.
 func (r *Root) isProtectedPath(p store.Path) bool {
-	for _, g := range r.protected { // their paths never change
+	for i := range r.protected {
+		g := &r.protected[i] // only its path, which never changes: the rest is guarded by mu
 		if g.path != "" && (p == g.path || isBelow(p, g.path)) {
 			return true
 		}
