@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,9 +23,12 @@ func posixLocks(t *testing.T, path string) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inode := fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino)
+	// number: POSIX ADVISORY READ pid major:minor:inode start end. Other processes may lock a
+	// file of the same number on another file system.
+	pid, inode := strconv.Itoa(os.Getpid()), fmt.Sprintf(":%d", info.Sys().(*syscall.Stat_t).Ino)
 	for line := range strings.Lines(string(table)) {
-		if strings.Contains(line, "POSIX") && strings.Contains(line, inode) {
+		f := strings.Fields(line)
+		if len(f) > 5 && f[1] == "POSIX" && f[4] == pid && strings.HasSuffix(f[5], inode) {
 			n++
 		}
 	}
