@@ -74,8 +74,8 @@ type DB struct {
 // folder must be there. Before an upgrade the store is copied to <path>.backup-v<N>, N being
 // its schema. Many processes may open, and create, one store at the same time.
 //
-// The errors are ErrNotExist, ErrForeign, ErrNewer, ErrOlder, ErrCorrupt, ErrSettings and those
-// of the file system. A file that is refused as foreign or newer has not been touched. After a
+// The errors are ErrNotExist, ErrForeign, ErrNewer, ErrOlder, ErrCorrupt, ErrReadOnly (this user
+// may not write the file or its folder), ErrSettings and those of the file system. A file that is refused as foreign or newer has not been touched. After a
 // crash the next Open goes on from the last migration that was committed.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	d, err := open(ctx, path, o)
@@ -120,6 +120,14 @@ func open(ctx context.Context, path string, o Options) (*DB, error) {
 }
 
 func (d *DB) openWriter(ctx context.Context, o Options, ms migrations) (err error) {
+	defer func() {
+		if cannotMake(err) {
+			err = fmt.Errorf("%w: %w", ErrReadOnly, err)
+		}
+	}()
+	if !d.used.writable {
+		return fmt.Errorf("%w: %w", ErrReadOnly, &fs.PathError{Op: "open", Path: d.path, Err: fs.ErrPermission})
+	}
 	limit := []string(nil)
 	if o.MaxPages > 0 {
 		limit = []string{"_pragma=max_page_count(" + strconv.FormatInt(o.MaxPages, 10) + ")"}

@@ -24,8 +24,9 @@ var (
 	// ErrCorrupt is returned when SQLite finds the file damaged while it is opened.
 	ErrCorrupt = errors.New("the store is damaged")
 
-	// ErrReadOnly is returned when a change is asked of a store that is opened read-only.
-	ErrReadOnly = errors.New("the store is opened read-only")
+	// ErrReadOnly is returned when a change is asked of a store that is opened read-only, and
+	// when one is opened for writing that this user may not write.
+	ErrReadOnly = errors.New("the store can only be read")
 
 	// ErrSettings is returned when the file or the SQLite library does not take the settings
 	// on which durability rests.

@@ -27,8 +27,9 @@ var inUse struct {
 }
 
 type usedFile struct {
-	info  fs.FileInfo
-	count int // guarded by inUse.mu
+	info     fs.FileInfo
+	writable bool // this user may write it
+	count    int  // guarded by inUse.mu
 }
 
 // claim checks that SQLite may open the file at path, and enters it into inUse. The file is
@@ -53,10 +54,10 @@ func claim(path string, create bool, latest int) (*usedFile, error) {
 			return f, nil
 		}
 	}
-	if err := checkHeader(path, info, latest); err != nil {
+	f := &usedFile{info: info, count: 1}
+	if f.writable, err = checkHeader(path, info, latest); err != nil {
 		return nil, err
 	}
-	f := &usedFile{info: info, count: 1}
 	inUse.files = append(inUse.files, f)
 	return f, nil
 }
@@ -92,36 +93,39 @@ func createFile(path string) (fs.FileInfo, error) {
 
 // checkHeader refuses what is not a store, or is one of a newer schema, before SQLite opens
 // it: opening alone can already write (recovery of a journal, checkpoint of a WAL). An empty
-// file is a store that is not born yet.
-func checkHeader(path string, info fs.FileInfo, latest int) error {
+// file is a store that is not born yet. It reports whether this user may write the file: SQLite
+// opens one that may only be read without a word, and lets transactions begin on it.
+func checkHeader(path string, info fs.FileInfo, latest int) (writable bool, err error) {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is no regular file", ErrForeign)
+		return false, fmt.Errorf("%w: it is no regular file", ErrForeign)
 	}
-	if info.Size() == 0 {
-		return nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if writable = err == nil; !writable {
+		if f, err = os.Open(path); err != nil {
+			return false, err
+		}
 	}
 	defer f.Close()
+	if info.Size() == 0 {
+		return writable, nil
+	}
 	var header [100]byte
 	if _, err := io.ReadFull(f, header[:]); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%w: it is too short for a database", ErrForeign)
+			return false, fmt.Errorf("%w: it is too short for a database", ErrForeign)
 		}
-		return err
+		return false, err
 	}
 	if string(header[:len(headerMagic)]) != headerMagic {
-		return fmt.Errorf("%w: it is no SQLite database", ErrForeign)
+		return false, fmt.Errorf("%w: it is no SQLite database", ErrForeign)
 	}
 	if id := binary.BigEndian.Uint32(header[68:]); id != applicationID {
-		return foreignID(int64(id))
+		return false, foreignID(int64(id))
 	}
 	if v := binary.BigEndian.Uint32(header[60:]); int64(v) > int64(latest) {
-		return newer(int(v), latest)
+		return false, newer(int(v), latest)
 	}
-	return nil
+	return writable, nil
 }
 
 func foreignID(id int64) error {

@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/jmoiron/sqlx"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -65,6 +67,12 @@ func (s settings) check(writer bool) error {
 		}
 	}
 	return nil
+}
+
+// cannotMake reports whether err says that SQLite may not write a file or make one beside it.
+func cannotMake(err error) bool {
+	code := primary(err)
+	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY || errors.Is(err, fs.ErrPermission)
 }
 
 // cannotOpen reports whether err is SQLite's failure to open, or to make, one of its files.

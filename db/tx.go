@@ -77,6 +77,9 @@ func (d *DB) Update(ctx context.Context, fn func(*WriteTx) error) error {
 	}
 	if _, err := tx.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		tx.end("ROLLBACK")
+		if cannotMake(err) { // the folder, where a WAL would have to be made
+			err = fmt.Errorf("%w: %w", ErrReadOnly, err)
+		}
 		return fmt.Errorf("begin writing: %w", err)
 	}
 	defer tx.end("ROLLBACK")

@@ -38,6 +38,8 @@ var (
 	ErrInvalid = errors.New("invalid value")
 	// ErrDamaged is returned when a message is not what came in any more.
 	ErrDamaged = errors.New("message is damaged")
+	// ErrReadOnly is returned when a store that can only be read is to be changed.
+	ErrReadOnly = db.ErrReadOnly
 	// ErrCorrupt is returned when stored rows contradict the model.
 	ErrCorrupt = errors.New("store is damaged")
 )

@@ -87,6 +87,7 @@ var meanings = []struct {
 	{db.ErrForeign, meaning{exitStore, "store_foreign", "name another file with --store"}},
 	{db.ErrOlder, meaning{exitStore, "store_older", "run a command once where the store can be written"}},
 	{db.ErrSettings, meaning{exitStore, "store_settings", ""}},
+	{db.ErrReadOnly, meaning{exitFailure, "store_read_only", "give yourself the right to write the store and its folder (reasonix store prints its path)"}},
 	{db.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},
 	{store.ErrDamaged, meaning{exitDamage, "damaged_message", "reasonix verify --deep lists all damage; everything else is whole"}},
 	{store.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},

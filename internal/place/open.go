@@ -48,7 +48,7 @@ func (p Place) Open(ctx context.Context, o Options) (*Opened, error) {
 		so.Create = &w
 	}
 	s, err := store.Open(ctx, p.Store, so)
-	if err != nil && !o.Create && !writable(p.Store) {
+	if errors.Is(err, store.ErrReadOnly) && !o.Create {
 		so.ReadOnly = true
 		if r, rerr := store.Open(ctx, p.Store, so); rerr == nil {
 			s, err = r, nil
@@ -62,13 +62,6 @@ func (p Place) Open(ctx context.Context, o Options) (*Opened, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return opened, nil
-}
-
-// writable reports whether this user may write a store. It must not be open in this process:
-// closing another descriptor of it would drop SQLite's locks.
-func writable(name string) bool {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	return err == nil && f.Close() == nil
 }
 
 func (o *Opened) root(ctx context.Context, opt Options) error {
