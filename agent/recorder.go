@@ -30,19 +30,22 @@ type Recorder struct {
 // NewRecorder makes a recorder.
 func NewRecorder(c *capture.Capturer) *Recorder { return &Recorder{capture: c} }
 
-// Session finds the session that an agent feeds under its own id, or makes it. An id of ours
-// is the session itself, which is how a fork is continued.
-func (r *Recorder) Session(ctx context.Context, source, sourceID string) (store.Session, error) {
+// Find finds the session that an agent feeds under its own id, or that is of ours by that id,
+// which is how a fork is continued. It is store.ErrNoSession when there is none.
+func (r *Recorder) Find(ctx context.Context, source, sourceID string) (s store.Session, err error) {
 	if sourceID == "" {
-		return store.Session{}, fmt.Errorf("an event names its session: %w", ErrInvalid)
+		return s, fmt.Errorf("an event names its session: %w", ErrInvalid)
 	}
-	var s store.Session
-	find := func(tx *store.Tx) error {
-		var err error
+	err = r.capture.Store.View(ctx, func(tx *store.Tx) (err error) {
 		s, err = tx.SessionOf(source, sourceID)
 		return err
-	}
-	err := r.capture.Store.View(ctx, find)
+	})
+	return s, err
+}
+
+// Session is Find, and makes the session when there is none.
+func (r *Recorder) Session(ctx context.Context, source, sourceID string) (store.Session, error) {
+	s, err := r.Find(ctx, source, sourceID)
 	if !errors.Is(err, store.ErrNoSession) {
 		return s, err
 	}
@@ -52,10 +55,10 @@ func (r *Recorder) Session(ctx context.Context, source, sourceID string) (store.
 	}
 	defer unlock()
 	err = r.capture.Store.Update(ctx, func(tx *store.WriteTx) error {
-		if err := find(&tx.Tx); !errors.Is(err, store.ErrNoSession) {
+		var err error
+		if s, err = tx.SessionOf(source, sourceID); !errors.Is(err, store.ErrNoSession) {
 			return err
 		}
-		var err error
 		s, err = tx.CreateSession(store.NewSession{Source: source, SourceID: sourceID})
 		if err != nil {
 			return err

@@ -177,8 +177,8 @@ func (e *Event) check() error {
 		return bad("the session's id has more than 1024 bytes")
 	case len(e.Source) > 64:
 		return bad("the source has more than 64 bytes")
-	case len(e.Call) > 1024, len(e.Tool) > 1024:
-		return bad("a call's id or tool has more than 1024 bytes")
+	case len(e.Call) > 1024, len(e.Tool) > 1024, len(e.TurnKey) > 1024:
+		return bad("a call's id or tool, or a turn's key, has more than 1024 bytes")
 	case e.Cwd != "" && !filepath.IsAbs(e.Cwd):
 		return bad("cwd %s is not absolute", short(e.Cwd))
 	case e.Kind == BeforeEdit && len(e.Paths) == 0, e.Kind == AfterEdit && len(e.Paths) == 0 && e.Call == "":
@@ -198,6 +198,10 @@ func (e *Event) check() error {
 	}
 	return nil
 }
+
+// begins reports whether the event may be the first of its session. A conversation that is not
+// there has no range to stand for.
+func (e *Event) begins() bool { return e.Kind != Compact }
 
 // short quotes a part of an event for a message, which must not repeat whole events.
 func short(s string) string {

@@ -167,7 +167,7 @@ func (r *run) open(ctx context.Context, e Event) error {
 	}
 	r.cwd = abs
 	p, err := r.Where.Find(abs)
-	create := errors.Is(err, place.ErrNoStore)
+	create := errors.Is(err, place.ErrNoStore) && e.begins()
 	if create {
 		root := abs
 		if len(e.Roots) > 0 {

@@ -198,3 +198,38 @@ func TestSessionsAreFoundAgain(t *testing.T) {
 	}
 	d.open()
 }
+
+func TestBadFirstEventMakesNothing(t *testing.T) {
+	for _, fields := range []string{
+		`"event":"compact","from_idx":7,"to_idx":3,"messages":[]`,
+		`"event":"compact"`,
+		`"event":"begin-turn","turn_key":"` + strings.Repeat("k", 1025) + `"`,
+		`"event":"message","messages":[1]`,
+		`"event":"before-edit"`,
+	} {
+		d := newDesk(t)
+		if _, err := Run(context.Background(), d.options(fields)); err == nil {
+			t.Errorf("%.40s: was taken", fields)
+		}
+		if p, err := d.where.Find(d.dir); !errors.Is(err, place.ErrNoStore) {
+			t.Errorf("%.40s: made %v, %v", fields, p, err)
+		}
+	}
+	d := newDesk(t)
+	d.run(`"event":"begin-turn","prompt":"p"`)
+	other := Options{In: strings.NewReader(`{"session":"other","cwd":"` + d.dir + `","event":"compact"}`), Where: d.where}
+	if _, err := Run(context.Background(), other); !errors.Is(err, store.ErrNoSession) {
+		t.Errorf("compaction of no session: %v", err)
+	}
+	o := d.open()
+	err := o.Store.View(t.Context(), func(tx *store.Tx) error {
+		all, err := tx.Sessions()
+		if len(all) != 1 {
+			t.Errorf("%d sessions, want that of the turn alone", len(all))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

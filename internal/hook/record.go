@@ -12,7 +12,11 @@ import (
 
 // record gives an event to the recorder.
 func (r *run) record(ctx context.Context, e Event) error {
-	s, err := r.recorder.Session(ctx, e.source(), e.Session)
+	session := r.recorder.Session
+	if !e.begins() {
+		session = r.recorder.Find
+	}
+	s, err := session(ctx, e.source(), e.Session)
 	if err != nil {
 		return fmt.Errorf("find session: %w", err)
 	}
