@@ -96,5 +96,5 @@ func (a *applier) chmod(f *folder, name string, it *item, fi fs.FileInfo, mode u
 		_ = file.Close() // the first error is the one to tell
 		return fmt.Errorf("chmod: %w", err)
 	}
-	return a.dirty.file(a.ctx, f, file)
+	return a.dirty.file(a.ctx, f, file, it.Path)
 }

@@ -52,7 +52,7 @@ func (a *applier) look(f *folder, name string, it *item, moved bool) (found, err
 		return isFrom, nil
 	case st == it.To:
 		return isTo, nil
-	case it.Intermediate(st):
+	case kind != store.File && it.Intermediate(st): // such a file is a power cut's doing, and From for whoever goes back
 		return isBetween, nil
 	}
 	return isOther, nil

@@ -131,7 +131,7 @@ func (f *folder) create(it *item) (*os.File, error) {
 		if err := f.r.fault("create", it.Path); err != nil {
 			return nil, err
 		}
-		file, err := f.dir.OpenFile(it.name, stageFlags, 0o600)
+		file, err := f.dir.OpenFile(it.name, stageFlags, stageMode)
 		if err == nil {
 			it.held = heldNew
 			return file, nil

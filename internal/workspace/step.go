@@ -10,6 +10,9 @@ import (
 // folderMode is that of a folder while it is filled.
 const folderMode = 0o700
 
+// stageMode is that of a staged file until it is renamed.
+const stageMode = 0o600
+
 // Step is one path's way from one state to another. Neither may be uncaptured (I6). A folder
 // whose mode keeps its owner out is opened for the steps below it when it is a step itself,
 // also one that changes nothing (From == To), and closed again.
@@ -29,21 +32,31 @@ type Step struct {
 //   - a folder of mode 0700, when one of them is a folder and the other is not: a folder gets
 //     its own mode when it is filled;
 //   - a folder with its mode of From or To and 0700: what a folder holds is changed before its
-//     own mode is.
+//     own mode is;
+//   - a file with the content of From or To and mode 0600: a power cut may keep the rename of a
+//     staged file and lose the mode that it got before, which is synced with the names.
 //
-// Files and symlinks are replaced in one go and have none.
+// Otherwise files and symlinks are replaced in one go.
 func (s Step) Intermediate(st store.State) bool {
 	from, to := s.From.Kind, s.To.Kind
 	switch st.Kind {
+	case store.File:
+		return st == staged(s.From) || st == staged(s.To)
 	case store.Absent:
 		return from != to && from != store.Absent && to != store.Absent
 	case store.Dir:
 		return (from == store.Dir) != (to == store.Dir) && st.Mode == folderMode ||
 			from == store.Dir && st.Mode == s.From.Mode|folderMode ||
 			to == store.Dir && st.Mode == s.To.Mode|folderMode
-	case store.File, store.Symlink, store.Uncaptured:
+	case store.Symlink, store.Uncaptured:
 	}
 	return false
+}
+
+// staged is st with the mode that files are staged with.
+func staged(st store.State) store.State {
+	st.Mode = stageMode
+	return st
 }
 
 // modeOnly reports whether the content stays and the permission bits change.

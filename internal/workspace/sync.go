@@ -24,7 +24,13 @@ type dirty struct {
 	mu      sync.Mutex            // guards devices and folders
 	devices map[uint64]store.Path // a folder on each device (bulk)
 	folders map[store.Path]struct{}
-	files   []*os.File // open, since a later open might be refused by the file's own mode
+	files   []opened // open, since a later open might be refused by the file's own mode
+}
+
+// opened is a file whose mode changed, and the path that it is about.
+type opened struct {
+	*os.File
+	path store.Path
 }
 
 func newDirty(r *Root, bulk bool) *dirty {
@@ -51,13 +57,14 @@ func (d *dirty) folder(f *folder) {
 	d.folders[f.path] = struct{}{}
 }
 
-// file takes over an open file of f whose mode changed. It is closed when it is synced.
-func (d *dirty) file(ctx context.Context, f *folder, file *os.File) error {
+// file takes over an open file of f whose mode changed and that p is about. It is closed when it
+// is synced.
+func (d *dirty) file(ctx context.Context, f *folder, file *os.File, p store.Path) error {
 	if d.bulk {
 		d.folder(f)
 		return file.Close()
 	}
-	d.files = append(d.files, file)
+	d.files = append(d.files, opened{file, p})
 	if len(d.files) < maxOpen {
 		return nil
 	}
@@ -118,10 +125,10 @@ func (d *dirty) syncFiles(ctx context.Context) error {
 			if i >= len(d.files) {
 				return nil
 			}
-			if err := d.r.fault("fsync", store.Path(d.files[i].Name())); err != nil {
+			if err := d.r.fault("fsync", d.files[i].path); err != nil {
 				return err
 			}
-			if err := syncFile(d.files[i]); err != nil {
+			if err := syncFile(d.files[i].File); err != nil {
 				return err
 			}
 		}
