@@ -211,8 +211,13 @@ func scanPlaced(row scanner, more ...any) (*Placed, error) {
 	return &p, err
 }
 
+// fewPaths are those that are looked up faster one by one than it takes to prepare the statement
+// for many.
+const fewPaths = 8
+
 // Known are the newest rows on the line of head for several paths; paths that the line knows
-// nothing of are left out. It asks once for each segment, however many paths there are.
+// nothing of are left out. It asks once for each segment, however many paths there are; few are
+// asked one by one, by the statement that recording them prepares anyway.
 func (t *Tx) Known(head NodeID, paths []Path) (map[Path]*Placed, error) {
 	known := make(map[Path]*Placed, len(paths))
 	ids := make([]int64, 0, len(paths))
@@ -231,6 +236,18 @@ func (t *Tx) Known(head NodeID, paths []Path) (map[Path]*Placed, error) {
 	line, err := t.spans(head, true)
 	if err != nil {
 		return nil, err
+	}
+	if len(ids) <= fewPaths {
+		for _, p := range paths {
+			row, err := t.newestIn(line, p)
+			if err != nil {
+				return nil, err
+			}
+			if row != nil {
+				known[p] = row
+			}
+		}
+		return known, nil
 	}
 	for _, s := range line {
 		if len(ids) == 0 {

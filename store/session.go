@@ -61,12 +61,15 @@ func (t *Tx) Session(id SessionID) (Session, error) {
 // SessionOf reads the session that an agent feeds under its own id; an event may also name
 // a session of ours by its id, which is how a fork is continued.
 func (t *Tx) SessionOf(source, sourceID string) (Session, error) {
-	s, err := scanSession(t.r.QueryRow(`SELECT `+sessionColumns+sessionFrom+`
-		WHERE s.source = ? AND s.source_id = ? AND s.source_id <> '' AND s.deleted_ms IS NULL`, source, sourceID))
-	if err = noRows(err, ErrNoSession); err == nil || !errors.Is(err, ErrNoSession) {
-		return s, err
+	id := SessionID(sourceID)
+	err := t.r.QueryRow(`
+		SELECT sid
+		FROM session
+		WHERE source = ? AND source_id = ? AND source_id <> '' AND deleted_ms IS NULL`, source, sourceID).Scan(&id)
+	if err := noRows(err, nil); err != nil {
+		return Session{}, err
 	}
-	return t.Session(SessionID(sourceID))
+	return t.Session(id)
 }
 
 // Current is the session last recorded into, forked to or switched to.

@@ -119,26 +119,74 @@ type end struct {
 	agent, foreign bool
 }
 
+// endsByRow groups the rows of a span. Its work is proportional to the rows.
+const endsByRow = `
+	WITH g AS MATERIALIZED (
+	  SELECT path_id, min(depth << 24 | seq) AS first, max(depth << 24 | seq) AS last,
+	         max(origin = 1) AS agent, max(origin = 2) AS foreign_
+	  FROM change
+	  WHERE segment = ?1 AND depth BETWEEN ?2 AND ?3
+	  GROUP BY path_id
+	)
+	SELECT p.path, p.id, f.before_kind, f.before_mode, bb.hash, coalesce(bb.size, 0),
+	       c.after_kind, c.after_mode, ab.hash, coalesce(ab.size, 0), c.origin, g.agent, g.foreign_
+	FROM g
+	JOIN path p ON p.id = g.path_id
+	JOIN change f ON f.segment = ?1 AND f.depth = g.first >> 24 AND f.seq = g.first & 16777215
+	JOIN change c ON c.segment = ?1 AND c.depth = g.last >> 24 AND c.seq = g.last & 16777215
+	LEFT JOIN blob bb ON bb.id = f.before_blob
+	LEFT JOIN blob ab ON ab.id = c.after_blob`
+
+// endsByPath looks up the first and the last row of every path that there is. Only a path whose
+// ends are both somebody else's needs a look at the rows between them.
+const endsByPath = `
+	WITH g AS MATERIALIZED (
+	  SELECT p.id AS path_id, p.path AS path,
+	         (SELECT a.depth << 24 | a.seq FROM change a
+	          WHERE a.path_id = p.id AND a.segment = ?1 AND a.depth BETWEEN ?2 AND ?3
+	          ORDER BY a.depth, a.seq LIMIT 1) AS first,
+	         (SELECT z.depth << 24 | z.seq FROM change z
+	          WHERE z.path_id = p.id AND z.segment = ?1 AND z.depth BETWEEN ?2 AND ?3
+	          ORDER BY z.depth DESC, z.seq DESC LIMIT 1) AS last
+	  FROM path p
+	)
+	SELECT g.path, g.path_id, f.before_kind, f.before_mode, bb.hash, coalesce(bb.size, 0),
+	       c.after_kind, c.after_mode, ab.hash, coalesce(ab.size, 0), c.origin,
+	       f.origin = 1 OR c.origin = 1 OR EXISTS (
+	         SELECT 1 FROM change x
+	         WHERE x.path_id = g.path_id AND x.segment = ?1 AND x.depth BETWEEN ?2 AND ?3 AND x.origin = 1),
+	       EXISTS (
+	         SELECT 1 FROM change y
+	         WHERE y.segment = ?1 AND y.path_id = g.path_id AND y.depth BETWEEN ?2 AND ?3 AND y.origin = 2)
+	FROM g
+	CROSS JOIN change f ON f.segment = ?1 AND f.depth = g.first >> 24 AND f.seq = g.first & 16777215
+	CROSS JOIN change c ON c.segment = ?1 AND c.depth = g.last >> 24 AND c.seq = g.last & 16777215
+	LEFT JOIN blob bb ON bb.id = f.before_blob
+	LEFT JOIN blob ab ON ab.id = c.after_blob
+	WHERE g.first IS NOT NULL`
+
+// endsQuery is the cheaper way to the ends of a span: many turns over few paths are asked path
+// by path, few turns row by row. A path costs as much as some four nodes with their rows.
+func (t *Tx) endsQuery(s span) (string, error) {
+	var paths int64
+	if err := t.r.Get(&paths, `SELECT coalesce(max(id), 0) FROM path`); err != nil {
+		return "", err
+	}
+	if 4*paths < s.high-s.low {
+		return endsByPath, nil
+	}
+	return endsByRow, nil
+}
+
 // ends reads the ends of every path in spans that are given newest first.
 func (t *Tx) ends(side []span) (map[Path]end, error) {
 	all := map[Path]end{}
 	for _, s := range slices.Backward(side) {
-		rows, err := t.r.Query(`
-			WITH g AS MATERIALIZED (
-			  SELECT path_id, min(depth << 24 | seq) AS first, max(depth << 24 | seq) AS last,
-			         max(origin = 1) AS agent, max(origin = 2) AS foreign_
-			  FROM change
-			  WHERE segment = ?1 AND depth BETWEEN ?2 AND ?3
-			  GROUP BY path_id
-			)
-			SELECT p.path, p.id, f.before_kind, f.before_mode, bb.hash, coalesce(bb.size, 0),
-			       c.after_kind, c.after_mode, ab.hash, coalesce(ab.size, 0), c.origin, g.agent, g.foreign_
-			FROM g
-			JOIN path p ON p.id = g.path_id
-			JOIN change f ON f.segment = ?1 AND f.depth = g.first >> 24 AND f.seq = g.first & 16777215
-			JOIN change c ON c.segment = ?1 AND c.depth = g.last >> 24 AND c.seq = g.last & 16777215
-			LEFT JOIN blob bb ON bb.id = f.before_blob
-			LEFT JOIN blob ab ON ab.id = c.after_blob`, s.segment, s.low, s.high)
+		query, err := t.endsQuery(s)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := t.r.Query(query, s.segment, s.low, s.high)
 		if err != nil {
 			return nil, err
 		}
