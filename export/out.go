@@ -16,7 +16,7 @@ const stagePrefix = ".reasonix-export-"
 
 // out is an export in the making. Everything is written and synced in a folder beside the
 // place first and gets its final names by renames at the end, so that what is there under a
-// final name is whole, whenever the process dies.
+// final name is whole, whenever the process dies or the power fails.
 type out struct {
 	dir   string // the place
 	made  bool   // the place was made by us
@@ -30,7 +30,7 @@ func newOut(o Options, finals []string) (*out, error) {
 	entries, err := os.ReadDir(w.dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := w.mkdirAll(w.dir); err != nil {
+		if err := w.makePlace(); err != nil {
 			return nil, err
 		}
 		w.made = true
@@ -53,6 +53,30 @@ func newOut(o Options, finals []string) (*out, error) {
 		return nil, errors.Join(fmt.Errorf("stage the export: %w", err), w.unmake())
 	}
 	return w, nil
+}
+
+// makePlace makes the place with the folders above it, durably.
+func (w *out) makePlace() error {
+	above := filepath.Dir(w.dir)
+	for ; !isThere(above); above = filepath.Dir(above) {
+	}
+	if err := w.mkdirAll(w.dir); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(w.dir); ; dir = filepath.Dir(dir) {
+		if err := w.syncFolder(dir); err != nil {
+			return errors.Join(err, os.Remove(w.dir))
+		}
+		if dir == above {
+			return nil
+		}
+	}
+}
+
+// isThere reports whether path names something, or may do so.
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // unmake removes a place that was made for an export that came to nothing.
@@ -139,26 +163,49 @@ func (w *out) rename(from, to string) error {
 // publication is a name of the stage and what it becomes.
 type publication struct{ staged, final string }
 
-// publish gives everything its final name, in the order given, and makes it durable. After an
-// error the place is as it was.
+// publish gives everything its final name and makes it durable. The last one is what readers
+// look for: it is there only while all others are, and belong to it, even after a power cut.
+// After an error the place is as it was.
 func (w *out) publish(all []publication) error {
 	if err := w.syncFolders(w.stage); err != nil {
 		return err
 	}
 	var undo []func() error
+	move := func(from, to string) error {
+		if err := w.call("rename", to); err != nil {
+			return err
+		}
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
+		undo = append(undo, func() error { return os.Rename(to, from) })
+		return nil
+	}
 	err := func() error {
-		for i, p := range all {
-			final, old := filepath.Join(w.dir, p.final), w.staged(fmt.Sprintf("replaced-%d", i))
-			if _, err := os.Lstat(final); err == nil {
-				if err := w.move(final, old); err != nil {
-					return err
-				}
-				undo = append(undo, func() error { return os.Rename(old, final) })
+		last := len(all) - 1
+		for i := last; i >= 0; i-- {
+			final := filepath.Join(w.dir, all[i].final)
+			if !isThere(final) {
+				continue
 			}
-			if err := w.move(w.staged(p.staged), final); err != nil {
+			if err := move(final, w.staged(fmt.Sprintf("replaced-%d", i))); err != nil {
 				return err
 			}
-			undo = append(undo, func() error { return os.Rename(final, w.staged(p.staged)) })
+			if i == last {
+				if err := w.syncFolder(w.dir); err != nil {
+					return err
+				}
+			}
+		}
+		for i, p := range all {
+			if i == last {
+				if err := w.syncFolder(w.dir); err != nil {
+					return err
+				}
+			}
+			if err := move(w.staged(p.staged), filepath.Join(w.dir, p.final)); err != nil {
+				return err
+			}
 		}
 		return w.syncFolder(w.dir)
 	}()
@@ -169,13 +216,6 @@ func (w *out) publish(all []publication) error {
 		return fmt.Errorf("publish the export: %w", err)
 	}
 	return nil
-}
-
-func (w *out) move(from, to string) error {
-	if err := w.call("rename", to); err != nil {
-		return err
-	}
-	return os.Rename(from, to)
 }
 
 // syncFolders makes the names in a folder and below it durable.
