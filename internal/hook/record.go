@@ -91,15 +91,40 @@ func (r *run) edit(ctx context.Context, e agent.Edit, before bool) error {
 		do = r.recorder.BeforeEdit
 	}
 	c, err := do(ctx, r.session, e)
+	if err != nil && before && len(e.Paths) > 1 && !isLate(err) {
+		return r.oneByOne(ctx, e)
+	}
 	if err != nil {
 		return err
 	}
+	r.captured(c)
+	return nil
+}
+
+// oneByOne captures what can be of paths that could not all be. The tool runs in either case.
+func (r *run) oneByOne(ctx context.Context, e agent.Edit) error {
+	paths := e.Paths
+	var failed []string
+	var errs []error
+	for _, p := range paths {
+		e.Paths = []string{p}
+		c, err := r.recorder.BeforeEdit(ctx, r.session, e)
+		if err != nil {
+			failed, errs = append(failed, p), append(errs, err)
+			continue
+		}
+		r.captured(c)
+	}
+	r.paths = failed
+	return errors.Join(errs...)
+}
+
+func (r *run) captured(c agent.Captured) {
 	r.reply.Turn = c.Turn
 	r.reply.Captured += len(c.Paths)
 	for _, g := range c.Gaps {
 		r.warn("not captured: %s: %s", g.Reason, short(string(g.Path)))
 	}
-	return nil
 }
 
 func (r *run) exec(ctx context.Context, e agent.Exec, before bool) error {
