@@ -215,6 +215,11 @@ func scanPlaced(row scanner, more ...any) (*Placed, error) {
 // for many.
 const fewPaths = 8
 
+func scanRow(row scanner) (Placed, error) {
+	p, err := scanPlaced(row)
+	return *p, err
+}
+
 // Known are the newest rows on the line of head for several paths; paths that the line knows
 // nothing of are left out. It asks once for each segment, however many paths there are; few are
 // asked one by one, by the statement that recording them prepares anyway.
@@ -306,36 +311,13 @@ func (t *Tx) History(head NodeID, p Path) ([]Placed, error) {
 	if err != nil || id == 0 {
 		return nil, err
 	}
-	var all []Placed
-	for _, s := range line {
-		rows, err := t.r.Query(`
-			SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
-			FROM change c `+changeJoins+`
-			JOIN node n ON n.segment = c.segment AND n.depth = c.depth
-			WHERE c.path_id = ? AND c.segment = ? AND c.depth BETWEEN ? AND ?
-			ORDER BY c.depth DESC, c.seq DESC`, id, s.segment, s.low, s.high)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			p, err := scanPlaced(rows)
-			if err != nil {
-				return nil, closing(rows, err)
-			}
-			all = append(all, *p)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-func closing(rows interface{ Close() error }, err error) error {
-	if cerr := rows.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return along(t, slices.All(line), scanRow, `
+		SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
+		FROM change c `+changeJoins+`
+		JOIN node n ON n.segment = c.segment AND n.depth = c.depth
+		WHERE c.path_id = ? AND c.segment = ? AND c.depth BETWEEN ? AND ?
+		ORDER BY c.depth DESC, c.seq DESC`,
+		func(s span) []any { return []any{id, s.segment, s.low, s.high} })
 }
 
 // WriterOf finds, on any line of the store, the newest agent's row that left p in state s and

@@ -66,33 +66,30 @@ func (t *Tx) Compactions(head NodeID) ([]Compaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Compaction // newest first
-	for _, s := range line {
-		rows, err := t.r.Query(`
-			SELECT c.id, c.node_id, c.from_idx, c.to_idx
-			FROM compaction c
-			CROSS JOIN node n ON n.id = c.node_id
-			WHERE n.segment = ? AND n.depth BETWEEN ? AND ?
-			ORDER BY c.id DESC`, s.segment, s.low, s.high)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			var c Compaction
-			if err := rows.Scan(&c.id, &c.Node, &c.From, &c.To); err != nil {
-				return nil, closing(rows, err)
-			}
-			covered := slices.ContainsFunc(all, func(later Compaction) bool { return later.From <= c.From && c.To <= later.To })
-			if !covered {
-				all = append(all, c)
-			}
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
+	made, err := along(t, slices.All(line), scanCompaction, `
+		SELECT c.id, c.node_id, c.from_idx, c.to_idx
+		FROM compaction c
+		CROSS JOIN node n ON n.id = c.node_id
+		WHERE n.segment = ? AND n.depth BETWEEN ? AND ?
+		ORDER BY c.id DESC`,
+		func(s span) []any { return []any{s.segment, s.low, s.high} })
+	if err != nil {
+		return nil, err
+	}
+	var all []Compaction
+	for _, c := range made { // newest first
+		covered := slices.ContainsFunc(all, func(later Compaction) bool { return later.From <= c.From && c.To <= later.To })
+		if !covered {
+			all = append(all, c)
 		}
 	}
 	slices.SortFunc(all, func(a, b Compaction) int { return int(a.From - b.From) })
 	return all, nil
+}
+
+func scanCompaction(row scanner) (c Compaction, err error) {
+	err = row.Scan(&c.id, &c.Node, &c.From, &c.To)
+	return c, err
 }
 
 // Effective yields the conversation that a model would be sent: the full line with each

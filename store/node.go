@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 )
 
 const nodeColumns = `n.id, coalesce(n.parent_id, 0), n.kind, n.segment, n.depth, n.turn, n.msg_start, n.msg_count, n.created_ms`
@@ -145,6 +146,35 @@ func (t *Tx) spans(head NodeID, wholeTree bool) ([]span, error) {
 		return nil, fmt.Errorf("line of node %d is empty: %w", head, ErrCorrupt)
 	}
 	return all, nil
+}
+
+// along asks a query of one span after the other and collects what scan makes of each row.
+func along[T any](t *Tx, line iter.Seq2[int, span], scan func(scanner) (T, error), query string, args func(span) []any) ([]T, error) {
+	var all []T
+	for _, s := range line {
+		rows, err := t.r.Query(query, args(s)...)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			one, err := scan(rows)
+			if err != nil {
+				return nil, closing(rows, err)
+			}
+			all = append(all, one)
+		}
+		if err := closing(rows, rows.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func closing(rows interface{ Close() error }, err error) error {
+	if cerr := rows.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 // apart splits two lines at their lowest common ancestor: the spans of each that the other

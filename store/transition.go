@@ -72,37 +72,28 @@ func (t *Tx) TipMoves(head NodeID) ([]Move, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows, err := along(t, slices.Backward(line), scanKinded, `
+		SELECT `+changeColumns+`, n.kind
+		FROM node n
+		JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
+		WHERE n.segment = ? AND n.turn = ? AND n.depth BETWEEN ? AND ?
+		ORDER BY n.depth, c.seq`,
+		func(s span) []any { return []any{s.segment, h.Turn, s.low, s.high} })
+	if err != nil {
+		return nil, err
+	}
 	found := map[Path]*Move{}
-	for _, s := range slices.Backward(line) { // oldest first
-		rows, err := t.r.Query(`
-			SELECT `+changeColumns+`, n.kind
-			FROM node n
-			JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
-			WHERE n.segment = ? AND n.turn = ? AND n.depth BETWEEN ? AND ?
-			ORDER BY n.depth, c.seq`, s.segment, h.Turn, s.low, s.high)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			var kind NodeKind
-			c, err := scanChange(rows, &kind)
-			if err != nil {
-				return nil, closing(rows, err)
+	for _, c := range rows { // oldest first
+		m := found[c.Path]
+		if m == nil {
+			if c.Origin != Agent || (c.kind != RestoreNode && c.kind != CarryNode) {
+				continue
 			}
-			m := found[c.Path]
-			if m == nil {
-				if c.Origin != Agent || (kind != RestoreNode && kind != CarryNode) {
-					continue
-				}
-				m = &Move{Path: c.Path, Want: c.Before}
-				found[c.Path] = m
-			}
-			m.Expect, m.Last = c.After, c.Origin
-			m.Agent, m.Foreign = m.Agent || c.Origin == Agent, m.Foreign || c.Origin == External
+			m = &Move{Path: c.Path, Want: c.Before}
+			found[c.Path] = m
 		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
+		m.Expect, m.Last = c.After, c.Origin
+		m.Agent, m.Foreign = m.Agent || c.Origin == Agent, m.Foreign || c.Origin == External
 	}
 	moves := make([]Move, 0, len(found))
 	for _, m := range found {
@@ -110,6 +101,17 @@ func (t *Tx) TipMoves(head NodeID) ([]Move, error) {
 	}
 	slices.SortFunc(moves, func(x, y Move) int { return strings.Compare(string(x.Path), string(y.Path)) })
 	return moves, nil
+}
+
+// kinded is a row with the kind of its node.
+type kinded struct {
+	Change
+	kind NodeKind
+}
+
+func scanKinded(row scanner) (k kinded, err error) {
+	k.Change, err = scanChange(row, &k.kind)
+	return k, err
 }
 
 // end is what a side of a transition says of a path.

@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // What a person is shown needs a few more questions about a line than recording and moving do.
 // Each is one look-up for each segment, like its neighbours. Along a line turns go up with
 // depth; ordering by turn first lets the index node_turn give the order, and only the page.
@@ -14,34 +16,20 @@ func (t *Tx) GapsBetween(head NodeID, lo, hi int) ([]Gap, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Gap
-	for i := len(line) - 1; i >= 0; i-- {
-		s := line[i]
-		rows, err := t.r.Query(`
-			SELECT n.turn, g.reason, g.path, g.tool, g.detail
-			FROM node n
-			CROSS JOIN gap g ON g.node_id = n.id
-			WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
-			ORDER BY n.turn, n.depth, g.id`, s.segment, lo, hi, s.low, s.high)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			var (
-				g    Gap
-				path []byte
-			)
-			if err := rows.Scan(&g.Turn, &g.Reason, &path, &g.Tool, &g.Detail); err != nil {
-				return nil, closing(rows, err)
-			}
-			g.Path = Path(path)
-			all = append(all, g)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return along(t, slices.Backward(line), scanGap, `
+		SELECT n.turn, g.reason, g.path, g.tool, g.detail
+		FROM node n
+		CROSS JOIN gap g ON g.node_id = n.id
+		WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
+		ORDER BY n.turn, n.depth, g.id`,
+		func(s span) []any { return []any{s.segment, lo, hi, s.low, s.high} })
+}
+
+func scanGap(row scanner) (g Gap, err error) {
+	var path []byte
+	err = row.Scan(&g.Turn, &g.Reason, &path, &g.Tool, &g.Detail)
+	g.Path = Path(path)
+	return g, err
 }
 
 // ChangesBetween are the rows of the turns lo to hi, both included, and of what follows each
@@ -51,30 +39,13 @@ func (t *Tx) ChangesBetween(head NodeID, lo, hi int) ([]Placed, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Placed
-	for i := len(line) - 1; i >= 0; i-- {
-		s := line[i]
-		rows, err := t.r.Query(`
-			SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
-			FROM node n
-			CROSS JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
-			WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
-			ORDER BY n.turn, n.depth, c.seq`, s.segment, lo, hi, s.low, s.high)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			p, err := scanPlaced(rows)
-			if err != nil {
-				return nil, closing(rows, err)
-			}
-			all = append(all, *p)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return along(t, slices.Backward(line), scanRow, `
+		SELECT `+changeColumns+`, c.seq, `+nodeColumns+`
+		FROM node n
+		CROSS JOIN change c ON c.segment = n.segment AND c.depth = n.depth `+changeJoins+`
+		WHERE n.segment = ? AND n.turn BETWEEN ? AND ? AND n.depth BETWEEN ? AND ?
+		ORDER BY n.turn, n.depth, c.seq`,
+		func(s span) []any { return []any{s.segment, lo, hi, s.low, s.high} })
 }
 
 // AgentTouched reports whether the agent has a row about p on the line of head in turn from or
