@@ -14,13 +14,12 @@ import (
 // be empty before they can go, and what stands in the way of either.
 func (e *Engine) shape(ctx context.Context, r Request, d *draft, conflicts map[store.Path]Conflict) error {
 	for again := true; again; {
-		again = false
+		was := maps.Clone(d.steps)
 		for _, p := range slices.Sorted(maps.Keys(d.steps)) {
 			s, ok := d.steps[p]
 			if !ok {
 				continue
 			}
-			before := len(d.left) + len(d.steps)
 			var err error
 			if s.to.Kind != store.Absent {
 				err = e.needParents(ctx, r, d, p, conflicts)
@@ -31,8 +30,8 @@ func (e *Engine) shape(ctx context.Context, r Request, d *draft, conflicts map[s
 			if err != nil {
 				return err
 			}
-			again = again || before != len(d.left)+len(d.steps)
 		}
+		again = !maps.Equal(was, d.steps)
 	}
 	if err := e.keepFolders(d); err != nil {
 		return err
