@@ -112,10 +112,14 @@ func (d *draft) carried(tx *store.WriteTx, target store.NodeID) ([]store.Change,
 			if err != nil {
 				return nil, err
 			}
-			if row == nil {
+			switch {
+			case row != nil:
+				there = row.After
+			case d.steps[p].implied: // a way back brings back what was in the way
+				there, m.Last = d.steps[p].from, store.Agent
+			default:
 				continue
 			}
-			there = row.After
 		}
 		disk := d.seen[p].State
 		if s, ok := d.steps[p]; ok {

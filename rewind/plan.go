@@ -6,6 +6,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -101,6 +102,9 @@ func (e *Engine) draft(ctx context.Context, r Request, a *aim, earlier map[store
 	if err := e.shape(ctx, r, d, conflicts); err != nil {
 		return nil, err
 	}
+	if err := e.lookImplied(ctx, d); err != nil {
+		return nil, err
+	}
 	return d, e.report(ctx, d, conflicts, undoes)
 }
 
@@ -192,6 +196,36 @@ func (d *draft) decide(r Request, m store.Move, conflicts map[store.Path]Conflic
 		d.steps[p] = step{from: disk, to: want}
 		undoes[p] = m.Foreign
 	}
+}
+
+// lookImplied compares what is implied, and no move is about, with what the line knows of it:
+// somebody removed a folder that is needed again, or put something where a file goes.
+func (e *Engine) lookImplied(ctx context.Context, d *draft) error {
+	var paths []store.Path
+	for p, s := range d.steps {
+		if _, moved := d.moves[p]; s.implied && !moved {
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return e.capture.Store.View(ctx, func(tx *store.Tx) error {
+		known, err := tx.Known(d.aim.from, paths)
+		if err != nil {
+			return err
+		}
+		for p, row := range known {
+			d.aim.newest[p] = row
+			if disk := d.steps[p].from; row.After != disk {
+				c := store.Change{Path: p, Source: store.SourceExternal, Origin: store.External, Before: row.After, After: disk}
+				d.looked = append(d.looked, c)
+				row.Origin = c.Origin
+			}
+		}
+		slices.SortFunc(d.looked, func(a, b store.Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
+		return nil
+	})
 }
 
 // clash records a conflict unless the request overrides it; it reports whether the path is

@@ -9,24 +9,34 @@ import (
 
 // reference is a naive history: every node keeps its rows and messages, every question walks
 // the whole line. It predicts what the disk, the heads and the conversations must be.
-// A state is a string; absent is "", not known is unknown.
 type reference struct {
-	disk    map[string]string
-	hand    map[string]bool // states that a person made
-	heads   []*refNode      // by session
-	current int
-	ops     []*refOp
+	disk     folder
+	sessions []*refSession
+	current  int
+	ops      []*refOp
+	now      int // seconds
 }
 
-const unknown = "?"
+// What a line may say of a path beside the states of a folder.
+const (
+	unknown    = "?" // nothing
+	uncaptured = "!" // that it is not known
+)
+
+type refSession struct {
+	head, open, turn *refNode // open takes rows and messages; turn is the open one
+	calls            []*refCall
+	last             int // when its last event came
+}
 
 type refNode struct {
-	kind   store.NodeKind
-	parent *refNode
-	turn   int
-	rows   []refRow
-	msgs   []string
-	sealed bool
+	kind    store.NodeKind
+	parent  *refNode
+	turn    int
+	rows    []refRow
+	msgs    []string
+	summary string // of a compaction: what stands for the first compacted messages
+	covers  int
 }
 
 type refRow struct {
@@ -34,24 +44,21 @@ type refRow struct {
 	agent               bool
 }
 
-type refOp struct {
-	id, of  int // of is 0 but for undo and redo
-	kind    store.OpKind
-	session int
-	from    *refNode
-	moved   map[string][2]string
-	left    map[string]string // path → its state then
+type refCall struct {
+	key   string
+	node  *refNode
+	paths []string
 }
 
 func newReference() *reference {
-	r := &reference{disk: map[string]string{}, hand: map[string]bool{"": true}}
-	r.heads = []*refNode{{kind: store.RootNode, turn: -1}}
-	return r
+	root := &refNode{kind: store.RootNode, turn: -1}
+	return &reference{disk: folder{}, sessions: []*refSession{{head: root, open: root}}}
 }
 
-func child(parent *refNode, kind store.NodeKind) *refNode {
+// child adds a node below parent, which is sealed by that.
+func (r *reference) child(parent *refNode, kind store.NodeKind) *refNode {
+	r.seal(parent)
 	n := &refNode{kind: kind, parent: parent, turn: parent.turn}
-	parent.sealed = true
 	switch kind {
 	case store.RootNode:
 		n.turn = -1
@@ -59,6 +66,24 @@ func child(parent *refNode, kind store.NodeKind) *refNode {
 		n.turn++
 	}
 	return n
+}
+
+// seal drops what turned out to be no change, but for paths of calls that are still open.
+func (r *reference) seal(n *refNode) {
+	called, open := map[string]bool{}, false
+	for _, s := range r.sessions {
+		if s.open == n {
+			s.open, open = nil, true
+		}
+		for _, c := range s.calls {
+			for _, p := range c.paths {
+				called[p] = true
+			}
+		}
+	}
+	if open {
+		n.rows = slices.DeleteFunc(n.rows, func(row refRow) bool { return row.before == row.after && !called[row.path] })
+	}
 }
 
 func (n *refNode) line() []*refNode { // from n up to the top
@@ -93,11 +118,32 @@ func (n *refNode) messages() []string {
 	return all
 }
 
+// effective is what a model is sent: each compaction covers all that earlier ones do.
+func (n *refNode) effective() []string {
+	all := n.messages()
+	for _, m := range n.session() {
+		if m.covers > 0 {
+			return append([]string{m.summary}, all[m.covers:]...)
+		}
+	}
+	return all
+}
+
+// covered is how many messages are compacted.
+func (n *refNode) covered() int {
+	for _, m := range n.session() {
+		if m.covers > 0 {
+			return m.covers
+		}
+	}
+	return 0
+}
+
 func (n *refNode) newest(path string) *refRow {
-	for _, m := range n.line() {
-		for _, r := range slices.Backward(m.rows) {
-			if r.path == path {
-				return &r
+	for ; n != nil; n = n.parent {
+		for i, row := range slices.Backward(n.rows) {
+			if row.path == path {
+				return &n.rows[i]
 			}
 		}
 	}
@@ -105,301 +151,208 @@ func (n *refNode) newest(path string) *refRow {
 }
 
 func (n *refNode) known(path string) string {
-	if r := n.newest(path); r != nil {
-		return r.after
+	if row := n.newest(path); row != nil {
+		return row.after
 	}
 	return unknown
 }
 
-// ask is what a transition asks of a path.
-type ask struct {
-	expect, want string
-	agent        bool
+func (n *refNode) last(path string) int { // index of the last row about path, -1 for none
+	for i, row := range slices.Backward(n.rows) {
+		if row.path == path {
+			return i
+		}
+	}
+	return -1
 }
 
-func between(a, b *refNode) map[string]ask {
-	onB := map[*refNode]bool{}
-	for _, n := range b.line() {
-		onB[n] = true
+// event notes that something of session s was recorded.
+func (r *reference) event(s int) { r.current, r.sessions[s].last = s, r.now }
+
+// writable is the node that takes the session's rows and messages.
+func (r *reference) writable(s *refSession) *refNode {
+	if s.open != nil {
+		return s.open
 	}
-	asked := map[string]ask{}
-	var top *refNode
-	for _, n := range a.line() {
-		if onB[n] {
-			top = n
-			break
-		}
-		for _, r := range slices.Backward(n.rows) {
-			q, ok := asked[r.path]
-			if !ok {
-				q.expect = r.after
-			}
-			q.want, q.agent = r.before, q.agent || r.agent
-			asked[r.path] = q
-		}
+	s.head = r.child(s.head, store.AppendNode)
+	if s.turn != nil {
+		s.open = s.head
 	}
-	var down []*refNode
-	for n := b; n != top; n = n.parent {
-		down = append(down, n)
-	}
-	for _, n := range slices.Backward(down) {
-		for _, r := range n.rows {
-			q, ok := asked[r.path]
-			if !ok {
-				q.expect = r.before
-			}
-			q.want, q.agent = r.after, q.agent || r.agent
-			asked[r.path] = q
-		}
-	}
-	return asked
+	return s.head
 }
 
-// tip is what going back to where the last turn ended asks.
-func tip(head *refNode) map[string]ask {
-	asked := map[string]ask{}
-	for _, n := range slices.Backward(head.session()) {
-		if n.turn != head.turn {
+func (r *reference) begin() {
+	root := r.child(r.sessions[r.current].head, store.RootNode)
+	r.sessions = append(r.sessions, &refSession{head: root, open: root})
+	r.current = len(r.sessions) - 1
+}
+
+func (r *reference) beginTurn(s *refSession) {
+	r.endTurn(s)
+	s.head = r.child(s.head, store.TurnNode)
+	s.open, s.turn = s.head, s.head
+}
+
+// touched records the agent's change of a path that the line knew as was.
+func (r *reference) touched(s *refSession, p, was string) {
+	n := r.writable(s)
+	if i := n.last(p); i >= 0 && n.rows[i].agent {
+		n.rows[i].after = r.disk[p]
+		return
+	}
+	n.rows = append(n.rows, refRow{p, was, r.disk[p], true})
+}
+
+// endTurn looks at the paths of the turn and of its calls, then seals.
+func (r *reference) endTurn(s *refSession) {
+	if s.turn == nil {
+		return
+	}
+	called, paths := map[string]bool{}, map[string]bool{}
+	for _, c := range s.calls {
+		for _, p := range c.paths {
+			called[p], paths[p] = true, true
+		}
+	}
+	if s.open != nil {
+		for _, row := range s.open.rows {
+			paths[row.path] = true
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		switch was := s.head.known(p); {
+		case was == unknown || was == r.disk[p]:
+		case called[p]:
+			r.touched(s, p, was)
+		default:
+			n := r.writable(s)
+			n.rows = append(n.rows, refRow{p, was, r.disk[p], false})
+		}
+	}
+	s.calls = nil
+	if s.open != nil {
+		r.seal(s.open)
+	}
+	s.turn = nil
+}
+
+// involved are the paths that an edit of the named ones may change: with what is in folders,
+// where links lead to, and folders that have to be made.
+func (r *reference) involved(names []string) []string {
+	found := map[string]bool{}
+	for _, p := range r.named(names) {
+		found[p] = true
+		q := p
+		if to, ok := r.disk.target(p); ok {
+			found[to], q = true, to
+		}
+		if r.disk[q] != "" && q == p {
 			continue
 		}
-		for _, r := range n.rows {
-			q, ok := asked[r.path]
-			if !ok {
-				if !r.agent || (n.kind != store.RestoreNode && n.kind != store.CarryNode) {
-					continue
-				}
-				q.want = r.before
+		for _, up := range above(q) {
+			if r.disk[up] != "" || r.disk.blocked(up) {
+				break
 			}
-			q.expect, q.agent = r.after, q.agent || r.agent
-			asked[r.path] = q
+			found[up] = true
 		}
 	}
-	return asked
+	return slices.Sorted(maps.Keys(found))
 }
 
-// look records what is not as the line knows it, or as the other side of a move expects.
-func (r *reference) look(session int, paths []string, asked map[string]ask) {
-	head := r.heads[session]
-	var rows []refRow
+func (r *reference) named(names []string) []string {
+	found := map[string]bool{}
+	for _, name := range names {
+		p, ok := r.disk.resolve(name)
+		if !ok {
+			continue
+		}
+		found[p] = true
+		if isDir(r.disk[p]) {
+			for _, q := range r.disk.below(p) {
+				found[q] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// before is an announced edit: what differs from the line is somebody else's, unless another
+// call of the session announced it.
+func (r *reference) before(session int, key string, names []string) {
+	s := r.sessions[session]
+	if s.turn == nil {
+		r.beginTurn(s)
+	}
+	n := r.writable(s)
+	// What lies below a file or a link is not there, and a write would go somewhere else.
+	paths := slices.DeleteFunc(r.involved(names), r.disk.blocked)
 	for _, p := range paths {
-		was := head.known(p)
-		if was == unknown {
-			if q, ok := asked[p]; ok {
-				was = q.expect
+		state := r.disk[p]
+		switch was := n.known(p); {
+		case was != unknown && was != state && announcing(s.calls, p) != nil:
+			r.touched(s, p, was)
+			continue
+		case was != unknown && was != state:
+			n.rows = append(n.rows, refRow{p, was, state, false})
+		case was != unknown:
+			if i := n.last(p); i >= 0 && n.rows[i].agent {
+				continue
 			}
 		}
-		if was != unknown && was != r.disk[p] {
-			rows = append(rows, refRow{p, was, r.disk[p], false})
+		n.rows = append(n.rows, refRow{p, state, state, true})
+	}
+	s.calls = append(s.calls, &refCall{key, n, paths})
+	r.event(session)
+}
+
+// after is the end of a call, or of one that was never announced.
+func (r *reference) after(session int, key string, names []string) {
+	s := r.sessions[session]
+	paths := r.named(names)
+	var ended []*refCall
+	for _, c := range s.calls {
+		if c.key == key {
+			ended = append(ended, c)
+			paths = append(paths, c.paths...)
 		}
 	}
-	if len(rows) == 0 {
-		return
-	}
-	if head.sealed || head.kind != store.TurnNode {
-		head = child(head, store.AppendNode)
-		head.sealed = true
-		r.heads[session] = head
-	}
-	head.rows = append(head.rows, rows...)
-}
-
-func (r *reference) set(p, state string) {
-	if state == "" {
-		delete(r.disk, p)
-	} else {
-		r.disk[p] = state
-	}
-}
-
-// edit is an announced edit: the state before is looked at, then the agent writes.
-func (r *reference) edit(session int, p, state string) {
-	r.look(session, []string{p}, nil)
-	head := r.heads[session]
-	before := r.disk[p]
-	r.set(p, state)
-	for i, row := range slices.Backward(head.rows) {
-		if row.path == p {
-			if row.agent {
-				head.rows[i].after = state
-				return
-			}
-			break
-		}
-	}
-	head.rows = append(head.rows, refRow{p, before, state, true})
-}
-
-// endTurn looks at the paths of the turn, drops what is no change and seals.
-func (r *reference) endTurn(session int) {
-	head := r.heads[session]
-	if head.sealed || head.kind != store.TurnNode {
-		return
-	}
-	paths := map[string]bool{}
-	for _, row := range head.rows {
-		paths[row.path] = true
-	}
-	r.look(session, slices.Sorted(maps.Keys(paths)), nil)
-	head.rows = slices.DeleteFunc(head.rows, func(row refRow) bool { return row.before == row.after })
-	head.sealed = true
-}
-
-// request is a move: from the head of session to target, which is nil for where the last turn ended.
-type refMove struct {
-	kind        store.OpKind
-	session     int
-	target      *refNode
-	stays       bool
-	files       bool
-	force, skip bool
-	only        map[string]bool
-	of          *refOp
-}
-
-type refResult struct {
-	conflicts map[string]bool
-	moved     map[string][2]string
-	left      map[string]bool
-	from, to  *refNode
-}
-
-// move makes a move; with conflicts nothing happens but that the disk was not looked at either.
-func (r *reference) move(m refMove) refResult {
-	head := r.heads[m.session]
-	ask := func() map[string]ask {
-		if m.target == nil && !m.files {
-			return nil // the conversation is there already
-		}
-		if m.target == nil {
-			return tip(r.heads[m.session])
-		}
-		return between(r.heads[m.session], m.target)
-	}
-	asked := ask()
-	pins := map[string][2]string{}
-	if m.of != nil {
-		maps.Copy(pins, m.of.moved)
-		for p, state := range m.of.left {
-			pins[p] = [2]string{state, state}
-		}
-	}
-	paths := slices.Sorted(maps.Keys(asked))
-	for p := range pins {
-		if _, ok := asked[p]; !ok {
-			paths = append(paths, p)
+	gaps := 0
+	for _, name := range names {
+		if _, ok := r.disk.resolve(name); !ok {
+			gaps++
 		}
 	}
 	slices.Sort(paths)
-	r.look(m.session, paths, asked)
-	looked := r.heads[m.session]
-	asked = ask()
-	res := refResult{conflicts: map[string]bool{}, moved: map[string][2]string{}, left: map[string]bool{}}
-	for _, p := range paths {
-		q := asked[p]
-		pin, pinned := pins[p]
-		want, disk := q.want, r.disk[p]
-		if pinned {
-			want = pin[0]
-		}
-		newest := looked.newest(p)
-		foreign := newest != nil && !newest.agent && !(pinned && disk == pin[1])
+	for _, p := range slices.Compact(paths) {
+		was, state := s.head.known(p), r.disk[p]
+		call := announcing(ended, p)
 		switch {
-		case disk == want:
-		case !m.files || (len(m.only) > 0 && !m.only[p]):
-			res.left[p] = true
-		case !q.agent && (!pinned || pin[0] == pin[1]):
-			res.left[p] = true
-		case foreign && m.skip:
-			res.left[p] = true
-		case foreign && !m.force:
-			res.conflicts[p] = true
-		default:
-			res.moved[p] = [2]string{disk, want}
-		}
-	}
-	if len(res.conflicts) > 0 {
-		r.heads[m.session] = head
-		return res
-	}
-	res.from = looked
-	for p, s := range res.moved {
-		r.set(p, s[1])
-	}
-	to := m.target
-	if to == nil || m.stays {
-		to = looked
-	}
-	kind := store.CarryNode
-	var rows []refRow
-	if m.stays {
-		kind = store.RestoreNode
-		for _, p := range slices.Sorted(maps.Keys(res.moved)) {
-			rows = append(rows, refRow{p, res.moved[p][0], res.moved[p][1], true})
-		}
-	} else {
-		for _, p := range paths {
-			there := to.known(p)
-			if there == unknown {
-				if q, ok := asked[p]; ok {
-					there = q.want
-				} else {
-					there = r.disk[p]
-				}
-			}
-			if r.disk[p] != there {
-				newest := looked.newest(p)
-				rows = append(rows, refRow{p, there, r.disk[p], newest != nil && newest.agent})
-			}
-		}
-	}
-	to.sealed = true
-	if len(rows) > 0 {
-		to = child(to, kind)
-		to.rows, to.sealed = rows, true
-	}
-	res.to = to
-	left := map[string]string{}
-	for p := range res.left {
-		left[p] = r.disk[p]
-	}
-	op := &refOp{id: len(r.ops) + 1, kind: m.kind, session: m.session, from: looked, moved: res.moved, left: left}
-	if m.of != nil {
-		op.of = m.of.id
-	}
-	r.ops = append(r.ops, op)
-	return res
-}
-
-// stands follows the definition: no standing later operation of the session covers it.
-func (r *reference) stands(o *refOp) bool {
-	stands := map[*refOp]bool{}
-	for i, x := range slices.Backward(r.ops) {
-		stands[x] = !slices.ContainsFunc(r.ops[i+1:], func(y *refOp) bool {
-			return stands[y] && y.session == x.session && y.of != 0 && y.of <= x.id
-		})
-	}
-	return stands[o]
-}
-
-func (r *reference) undoable(session int) *refOp {
-	for _, o := range slices.Backward(r.ops) {
-		if o.session == session && o.kind.Undoable() && r.stands(o) {
-			return o
-		}
-	}
-	return nil
-}
-
-func (r *reference) redoable(session int) *refOp {
-	for _, o := range slices.Backward(r.ops) {
-		if o.session != session || !r.stands(o) {
+		case was == state:
 			continue
+		case was == unknown && call != nil:
+			was = ""
+		case was == unknown:
+			gaps++ // what was there before is not known
+			if was = uncaptured; state == "" {
+				continue
+			}
 		}
-		switch o.kind {
-		case store.OpUndo:
-			return o
-		case store.OpRewind, store.OpCompact:
-			return nil
+		if call == nil && s.open == nil || call != nil && call.node != s.open {
+			gaps++ // late
+		}
+		r.touched(s, p, was)
+	}
+	for range gaps {
+		r.writable(s) // holds the gap
+	}
+	s.calls = slices.DeleteFunc(s.calls, func(c *refCall) bool { return slices.Contains(ended, c) })
+	r.event(session)
+}
+
+func announcing(calls []*refCall, p string) *refCall {
+	for _, c := range calls {
+		if slices.ContainsFunc(c.paths, func(q string) bool { return p == q || inside(p, q) }) {
+			return c
 		}
 	}
 	return nil
