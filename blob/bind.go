@@ -24,6 +24,7 @@ func (s *Store) Bind(tx *db.WriteTx, p *Prepared) (ID, error) {
 			return 0, err
 		}
 	}
+	s.release(p)
 	return id, endLease(tx, p)
 }
 
@@ -33,6 +34,9 @@ func bindNew(tx *db.WriteTx, p *Prepared) (ID, error) {
 	}
 	if len(p.chunks) > 0 {
 		return bindChunks(tx, p)
+	}
+	if p.data == nil && p.size > 0 {
+		return 0, fmt.Errorf("bind content %s: %w", p.hash.Short(), ErrGone)
 	}
 	enc, data := p.encoding, p.data
 	if !p.packed { // the row that Prepare saw was swept meanwhile
@@ -89,7 +93,11 @@ func endLease(tx *db.WriteTx, p *Prepared) error {
 // remove what Prepare wrote. p must not be used afterwards. nil and a p that has no lease are
 // fine.
 func (s *Store) Discard(ctx context.Context, p *Prepared) error {
-	if p == nil || p.lease == 0 {
+	if p == nil {
+		return nil
+	}
+	s.release(p)
+	if p.lease == 0 {
 		return nil
 	}
 	err := s.db.Update(ctx, func(tx *db.WriteTx) error { return endLease(tx, p) })

@@ -14,6 +14,7 @@ package blob
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"reasonix/db"
@@ -49,8 +50,10 @@ func (e Encoding) String() string {
 
 // Store reads and writes contents. It is safe for concurrent use and needs no closing.
 type Store struct {
-	db  *db.DB
-	now func() time.Time
+	db   *db.DB
+	now  func() time.Time
+	held atomic.Int64  // bytes of prepared contents in memory
+	long chan struct{} // has a place for each long content that is being prepared
 }
 
 // New returns the contents of d, whose schema must have their tables. now dates the leases; nil
@@ -59,7 +62,7 @@ func New(d *db.DB, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{db: d, now: now}
+	return &Store{db: d, now: now, long: make(chan struct{}, maxLong)}
 }
 
 var (
@@ -69,8 +72,8 @@ var (
 	// ErrTooLarge is returned when a content is longer than the reader is willing to hold.
 	ErrTooLarge = errors.New("the content is too large")
 
-	// ErrGone is returned when a chunk of a prepared content was swept before Bind, because
-	// more time than the lease had passed. Prepare the content again.
+	// ErrGone is returned when a prepared content, or a chunk of it, was swept before Bind,
+	// because more time than the lease had passed. Prepare the content again.
 	ErrGone = errors.New("the prepared content is gone")
 )
 

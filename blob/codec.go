@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -34,7 +35,7 @@ var (
 		if err != nil {
 			panic(err) // the options are constants
 		}
-		return e
+		return &encoder{Encoder: e}
 	}}
 	decoders = sync.Pool{New: func() any {
 		d, err := zstd.NewReader(nil, decoderOptions()...)
@@ -44,6 +45,13 @@ var (
 		return d
 	}}
 )
+
+// encoder keeps the memory that frames are made in: most frames of long contents that do not
+// compress would be garbage of a chunk's size each.
+type encoder struct {
+	*zstd.Encoder
+	frame []byte
+}
 
 func decoderOptions() []zstd.DOption {
 	return []zstd.DOption{
@@ -59,13 +67,13 @@ func encode(raw []byte) (Encoding, []byte) {
 	if len(raw) < minFrame {
 		return Raw, raw
 	}
-	e := encoders.Get().(*zstd.Encoder)
-	frame := e.EncodeAll(raw, nil)
-	encoders.Put(e)
-	if len(frame) >= len(raw) {
+	e := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	e.frame = e.EncodeAll(raw, e.frame[:0])
+	if len(e.frame) >= len(raw) {
 		return Raw, raw
 	}
-	return Zstd, frame
+	return Zstd, bytes.Clone(e.frame)
 }
 
 // decode returns the size bytes that data stands for. base is the dictionary of a delta. It

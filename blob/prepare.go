@@ -15,13 +15,22 @@ import (
 )
 
 const (
+	// maxLong contents of more than a chunk are prepared at a time: their transactions wait for
+	// each other anyway, and each holds a batch.
+	maxLong = 2
+
 	// lookFirst is the length, in bytes, from which asking the store for a content costs
 	// less than compressing it: a look-up may have to open a connection first.
 	lookFirst = 32 << 10
 
 	// batchSize bounds what one transaction of Prepare writes, in bytes, give or take a
-	// chunk. It is also what Prepare holds in memory, and it keeps other writers waiting.
-	batchSize = 8 * ChunkSize
+	// chunk. It is also what each Prepare holds in memory, and it keeps other writers waiting.
+	batchSize = 4 * ChunkSize
+
+	// maxHeld bounds what all contents of at least lookFirst bytes that wait for their Bind
+	// hold in memory, in bytes: an event may be about thousands of files. Shorter ones are
+	// always kept, since a transaction for each would cost more than they do.
+	maxHeld = 4 * ChunkSize
 
 	// leaseTime is how long chunks outlive the process that wrote them and was killed. It is
 	// renewed after half of it.
@@ -39,10 +48,12 @@ type Prepared struct {
 	size int64
 
 	// Up to ChunkSize: the content as it will be stored, or, when packed is false, raw,
-	// because the store seemed to have it.
+	// because the store seemed to have it. data is nil when the content is in the store and
+	// too much was held in memory.
 	packed   bool
 	encoding Encoding
 	data     []byte
+	held     int64 // bytes counted by the Store
 
 	// Above: the chunks, which are committed, and the lease that protects them.
 	chunks  []Hash
@@ -67,8 +78,8 @@ func (s *Store) PrepareBytes(ctx context.Context, b []byte) (*Prepared, error) {
 }
 
 // Prepare reads r to its end, hashes and compresses, outside any transaction. A content of at
-// most ChunkSize stays in memory. Of a longer one, chunks are committed in transactions of
-// about 8 MiB under a lease, so that memory is bounded whatever the length; after an error or a
+// most ChunkSize stays in memory, unless too much is held there already: then it is committed
+// under a lease. Of a longer one, chunks are committed in transactions of about 4 MiB under one, so that memory is bounded whatever the length; after an error or a
 // crash they are swept once the lease has expired. Errors of r are returned wrapped.
 func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error) {
 	buf, err := readFirst(r)
@@ -77,6 +88,12 @@ func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error) {
 	}
 	if len(buf) <= ChunkSize {
 		return s.prepareSmall(ctx, buf)
+	}
+	select {
+	case s.long <- struct{}{}:
+		defer func() { <-s.long }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	p := &Prepared{}
 	if err := s.prepareChunks(ctx, p, r, buf); err != nil {
@@ -99,18 +116,46 @@ func (s *Store) prepareSmall(ctx context.Context, raw []byte) (*Prepared, error)
 		return nil, err
 	}
 	p := &Prepared{hash: Sum(raw), size: int64(len(raw)), data: raw}
-	if len(raw) >= lookFirst {
-		known, err := s.has(ctx, p.hash)
-		if err != nil {
+	if len(raw) < lookFirst {
+		p.packed = true
+		p.encoding, p.data = encode(raw)
+		return p, nil
+	}
+	known, err := s.has(ctx, p.hash)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		p.packed = true
+		p.encoding, p.data = encode(raw)
+	}
+	if s.hold(p) {
+		return p, nil
+	}
+	if !known {
+		if err := s.commit(ctx, p, []row{{p.hash, len(raw), p.encoding, p.data}}); err != nil {
 			return nil, err
 		}
-		if known {
-			return p, nil
-		}
 	}
-	p.packed = true
-	p.encoding, p.data = encode(raw)
+	p.data = nil
 	return p, nil
+}
+
+// hold counts what p keeps in memory; it reports false when that is too much.
+func (s *Store) hold(p *Prepared) bool {
+	n := int64(cap(p.data))
+	if s.held.Add(n) > maxHeld {
+		s.held.Add(-n)
+		return false
+	}
+	p.held = n
+	return true
+}
+
+// release is the end of hold. It may be called twice.
+func (s *Store) release(p *Prepared) {
+	s.held.Add(-p.held)
+	p.held = 0
 }
 
 func (s *Store) has(ctx context.Context, h Hash) (known bool, err error) {
@@ -175,7 +220,8 @@ func (s *Store) prepareChunks(ctx context.Context, p *Prepared, r io.Reader, fir
 	var (
 		whole   = blake3.New()
 		pending []row
-		held    int // bytes in pending
+		held    int      // bytes in pending
+		free    [][]byte // buffers that were in pending
 		seen    = make(map[Hash]bool)
 	)
 	for buf := first; len(buf) > 0; {
@@ -196,7 +242,7 @@ func (s *Store) prepareChunks(ctx context.Context, p *Prepared, r io.Reader, fir
 		if !known {
 			enc, data := encode(chunk)
 			if enc == Raw { // data is buf's memory
-				next = make([]byte, ChunkSize+1)
+				next, free = another(free)
 			}
 			pending = append(pending, row{h, len(chunk), enc, data})
 			held += len(data)
@@ -217,6 +263,11 @@ func (s *Store) prepareChunks(ctx context.Context, p *Prepared, r io.Reader, fir
 				return err
 			}
 			clear(seen)
+			for _, r := range pending {
+				if r.encoding == Raw {
+					free = append(free, r.data)
+				}
+			}
 			pending, held = pending[:0], 0
 		}
 	}
@@ -227,6 +278,16 @@ func (s *Store) prepareChunks(ctx context.Context, p *Prepared, r io.Reader, fir
 	}
 	whole.Sum(p.hash[:0])
 	return nil
+}
+
+// another takes a buffer for a chunk and a byte more, one of free if it can: a long content would
+// otherwise leave as much garbage as it is long.
+func another(free [][]byte) (buf []byte, rest [][]byte) {
+	last := len(free) - 1
+	if last >= 0 && cap(free[last]) > ChunkSize {
+		return free[last][:ChunkSize+1], free[:last]
+	}
+	return make([]byte, ChunkSize+1), free
 }
 
 // commit renews the lease of p and writes rows, in one transaction.
