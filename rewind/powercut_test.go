@@ -272,7 +272,7 @@ func TestCrashPowerCutInRecovery(t *testing.T) {
 			second++
 		}
 	}
-	if second < 50 {
+	if second < 10 {
 		t.Errorf("only %d second cuts", second)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"reasonix/internal/capture"
 	"reasonix/internal/workspace"
@@ -116,8 +117,8 @@ func (e *Engine) takeBack(ctx context.Context, op store.Operation) ([]store.Path
 			left = append(left, p.Path)
 		}
 	}
-	if len(steps) > 0 {
-		if _, err := e.writeFiles(ctx, backID(op.ID), steps); err != nil {
+	for _, part := range parts(steps) {
+		if _, err := e.writeFiles(ctx, backID(op.ID), part); err != nil {
 			return nil, err
 		}
 	}
@@ -125,6 +126,37 @@ func (e *Engine) takeBack(ctx context.Context, op store.Operation) ([]store.Path
 	op.State, op.Written, op.Deleted = store.RolledBack, 0, 0
 	err = e.capture.Store.Update(ctx, func(tx *store.WriteTx) error { return tx.FinishOperation(op) })
 	return left, err
+}
+
+// partSize is how many files a part of the way back has: enough for one sync of them all to cost
+// little.
+const partSize = 128
+
+// parts splits the way back into steps that are carried out together. Each part is durable before
+// the next one begins, so that a hook that has no time for all of them gets somewhere. Folders, and
+// what lies below one that is a step, belong together.
+func parts(steps []workspace.Step) [][]workspace.Step {
+	all := map[store.Path]bool{}
+	for _, s := range steps {
+		all[s.Path] = true
+	}
+	var alone, together []workspace.Step
+	for _, s := range steps {
+		bound := s.From.Kind == store.Dir || s.To.Kind == store.Dir
+		for up := s.Path.Parent(); up != "" && !bound; up = up.Parent() {
+			bound = all[up]
+		}
+		if bound {
+			together = append(together, s)
+		} else {
+			alone = append(alone, s)
+		}
+	}
+	split := slices.Collect(slices.Chunk(alone, partSize))
+	if len(together) > 0 {
+		split = append(split, together)
+	}
+	return split
 }
 
 // openAgain reads the paths of an operation. Where one cannot be read, folders that the

@@ -159,8 +159,19 @@ func isLate(err error) bool {
 // something failed. The gap goes on the node at the session's head as it is: making one, or moving the
 // head, is what the lock is for.
 func (r *run) missed(e Event, cause error) {
-	if r.session == "" {
-		return
+	ctx, cancel := context.WithTimeout(context.Background(), r.reserve)
+	defer cancel()
+	if r.session == "" { // a recovery may have used up the time to find it
+		s, err := r.recorder.Find(ctx, e.source(), e.Session)
+		if err != nil {
+			r.warn("that the event was missed could not be recorded: %v", err)
+			return
+		}
+		r.session = s.ID
+		r.reply.Session, r.reply.Turn = string(s.ID), s.Turns-1
+	}
+	if len(r.paths) == 0 {
+		r.paths = e.Paths
 	}
 	g := store.Gap{Reason: store.GapFailed, Tool: e.Tool, Detail: string(e.Kind)}
 	switch {
@@ -179,8 +190,6 @@ func (r *run) missed(e Event, cause error) {
 			gaps = append(gaps, g)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.reserve)
-	defer cancel()
 	err := r.place.Store.Update(ctx, func(tx *store.WriteTx) error {
 		s, err := tx.Session(r.session)
 		if err != nil {
