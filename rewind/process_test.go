@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +34,7 @@ type childProcess struct {
 	Point     string // kill the process at this step of Apply
 	Name      string
 	Until     time.Time
+	Report    string // file for what an agent recorded
 }
 
 func TestMain(m *testing.M) {
@@ -110,72 +109,6 @@ func move(ctx context.Context, e *rewind.Engine, r rewind.Request) error {
 		_, err = e.Apply(ctx, p)
 	}
 	return err
-}
-
-// agent records, lists and rewinds in a session and a folder of its own, and looks after each
-// step whether its own files are as it left them.
-func (c childProcess) agent(ctx context.Context, cap *capture.Capturer, engine *rewind.Engine) error {
-	rec := agent.NewRecorder(cap)
-	s, err := rec.Session(ctx, "process", c.Name)
-	if err != nil {
-		return err
-	}
-	name := filepath.Join(c.Name, "file")
-	if err := os.MkdirAll(filepath.Join(c.Dir, c.Name), 0o755); err != nil {
-		return err
-	}
-	slowest := time.Duration(0)
-	for n := 0; time.Now().Before(c.Until); n++ {
-		start := time.Now()
-		if _, err := rec.BeginTurn(ctx, s.ID, fmt.Sprint(n), fmt.Sprint("turn ", n), []json.RawMessage{json.RawMessage(`{"role":"user"}`)}); err != nil {
-			return fmt.Errorf("begin: %w", err)
-		}
-		e := agent.Edit{Call: fmt.Sprint(n), Paths: []string{name}}
-		if _, err := rec.BeforeEdit(ctx, s.ID, e); err != nil {
-			return fmt.Errorf("before: %w", err)
-		}
-		slowest = max(slowest, time.Since(start))
-		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(fmt.Sprint(c.Name, n)), 0o644); err != nil {
-			return err
-		}
-		if _, err := rec.AfterEdit(ctx, s.ID, e); err != nil {
-			return fmt.Errorf("after: %w", err)
-		}
-		if err := rec.EndTurn(ctx, s.ID, store.TurnDone); err != nil {
-			return fmt.Errorf("end: %w", err)
-		}
-		if n%5 == 4 {
-			// Others are busy all the time, which is no reason here: each has its own folder.
-			if err := move(ctx, engine, rewind.Request{Kind: store.OpRewind, Session: s.ID, Turn: n, Scope: store.Conversation}); err != nil {
-				return fmt.Errorf("rewind: %w", err)
-			}
-			if err := move(ctx, engine, rewind.Request{Kind: store.OpUndo, Session: s.ID}); err != nil && !errors.Is(err, rewind.ErrBusy) {
-				return fmt.Errorf("undo: %w", err)
-			} else if err != nil {
-				if n, err = c.turns(ctx, cap, s.ID); err != nil {
-					return err
-				}
-				n--
-			}
-		}
-		b, err := os.ReadFile(filepath.Join(c.Dir, name))
-		if err != nil || !strings.HasPrefix(string(b), c.Name) {
-			return fmt.Errorf("my file is %q, %w", b, err)
-		}
-	}
-	if slowest > 5*time.Second {
-		return fmt.Errorf("a step took %s", slowest)
-	}
-	return nil
-}
-
-func (c childProcess) turns(ctx context.Context, cap *capture.Capturer, id store.SessionID) (n int, err error) {
-	err = cap.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := tx.Session(id)
-		n = s.Turns
-		return err
-	})
-	return n, err
 }
 
 // TestKillAtEveryPoint kills the process at each named step of each kind of move, with
@@ -275,65 +208,4 @@ func TestKillAtRandomTimes(t *testing.T) {
 		}))
 		w.verify(false)
 	}
-}
-
-// TestManyProcesses lets processes record, list and rewind in one store at once (I15): no
-// error, nothing lost. REASONIX_LOAD says for how many seconds.
-func TestManyProcesses(t *testing.T) {
-	seconds, processes := 2, 8
-	if n, err := strconv.Atoi(os.Getenv("REASONIX_LOAD")); err == nil {
-		seconds, processes = n, 16
-	}
-	w := newWorld(t, 1)
-	defer func() { w.close() }()
-	w.at(time.Now)
-	until := time.Now().Add(time.Duration(seconds) * time.Second)
-	var wg sync.WaitGroup
-	for i := range processes {
-		c := childProcess{Dir: w.dir, File: w.file, Job: "agent", Name: fmt.Sprint("p", i), Until: until}
-		wg.Go(func() {
-			if err := c.command(t.Context()).Run(); err != nil {
-				t.Errorf("process %d: %v", i, err)
-			}
-		})
-	}
-	for time.Now().Before(until) {
-		w.must(w.capture.Store.View(t.Context(), func(tx *store.Tx) error {
-			all, err := tx.Sessions()
-			for _, s := range all {
-				if _, err := tx.Turns(s.Head, -1, 20); err != nil {
-					return err
-				}
-			}
-			return err
-		}))
-	}
-	wg.Wait()
-	w.must(w.capture.Store.View(t.Context(), func(tx *store.Tx) error {
-		for i := range processes {
-			s, err := tx.SessionOf("process", fmt.Sprint("p", i))
-			if err != nil {
-				return err
-			}
-			for n := range s.Turns {
-				turn, err := tx.Turn(s.Head, n)
-				if err != nil {
-					return err
-				}
-				if turn.Status != store.TurnDone || turn.Messages != 1 {
-					t.Errorf("process %d: turn %d is %v with %d messages", i, n, turn.Status, turn.Messages)
-				}
-			}
-			b, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprint("p", i), "file"))
-			if err != nil {
-				return err
-			}
-			row, err := tx.Newest(s.Head, store.Path(fmt.Sprintf("p%d/file", i)))
-			if err != nil || row == nil || row.After.Size != int64(len(b)) {
-				t.Errorf("process %d: the line does not know its file: %+v, %v", i, row, err)
-			}
-		}
-		return nil
-	}))
-	w.verify(true)
 }
