@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,8 +120,9 @@ func TestFaultAtEveryCall(t *testing.T) {
 		}},
 	}
 	for _, sc := range scenarios {
-		for _, halt := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s halt=%v", sc.name, halt), func(t *testing.T) {
+		for _, how := range waysToFail() {
+			halt := how.errs == nil
+			t.Run(sc.name+" "+how.name, func(t *testing.T) {
 				t.Parallel()
 				step := 1
 				if testing.Short() {
@@ -134,7 +136,10 @@ func TestFaultAtEveryCall(t *testing.T) {
 					r := sc.request
 					r.Session = w.ids[0]
 					was := w.shapeOf()
-					f := &faults{n: n, halt: halt, err: fmt.Errorf("fault %d: %w", n, os.ErrInvalid)}
+					f := &faults{n: n, halt: halt}
+					if !halt {
+						f.err = fmt.Errorf("fault %d: %w", n, how.errs[n%len(how.errs)])
+					}
 					s, root, engine := w.broken(f)
 					stopped, err := attempt(func() error {
 						p, err := engine.Plan(t.Context(), r)
@@ -185,6 +190,27 @@ func TestFaultAtEveryCall(t *testing.T) {
 			})
 		}
 	}
+}
+
+// wayToFail says what becomes of a call: one of the errors in turn, or, without any, the end.
+type wayToFail struct {
+	name string
+	errs []error
+}
+
+// waysToFail are a kill and the errors that a system may give: a broken disk, a full one, and a
+// right that is missing, which some calls have another way for. The long form, with
+// REASONIX_KILLS, gives each call each of them.
+func waysToFail() []wayToFail {
+	errs := []error{syscall.EIO, syscall.ENOSPC, syscall.EACCES}
+	ways := []wayToFail{{"stopped", nil}}
+	if os.Getenv("REASONIX_KILLS") == "" {
+		return append(ways, wayToFail{"failing", errs})
+	}
+	for _, err := range errs {
+		ways = append(ways, wayToFail{"failing: " + err.Error(), []error{err}})
+	}
+	return ways
 }
 
 // faultWorld is a workspace with three turns, a hand edit, kinds that change and folders that go.
