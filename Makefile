@@ -8,11 +8,13 @@ TOOL      = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 10s
 BENCH    ?= .
 COUNT    ?= 1
+MODELTIME ?= 2h
+SEED     ?= 0
 # Leaves out what urfave/cli needs to print manual pages, which costs every start half a millisecond.
 TAGS      = -tags urfave_cli_no_docs
 TARGETS   = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build test race lint fmt fuzz bench cross crash demo ci
+.PHONY: build test race lint fmt fuzz bench cross crash model demo ci
 
 build: ## bin/reasonix
 	$(GO) build -trimpath $(TAGS) -o bin/ ./cmd/reasonix
@@ -47,6 +49,10 @@ cross: ## bin/reasonix-OS-ARCH for every system
 
 crash: ## faults at every call, kills at every step and 200 at random times, 16 processes at once
 	REASONIX_KILLS=200 REASONIX_LOAD=20 $(GO) test -run 'Kill|Crash|Fault|ManyProcesses' -count=1 ./...
+
+model: ## 200,000 steps of the model test from SEED on, or what is played in MODELTIME
+	REASONIX_MODEL_STEPS=200000 REASONIX_MODEL_SEED=$(SEED) REASONIX_MODEL_TIME=$(MODELTIME) \
+		$(GO) test -run '^TestModel$$' -count=1 -timeout 3h -v ./rewind
 
 demo: build ## record, rewind, undo, fork in a folder of its own
 	bin/reasonix demo

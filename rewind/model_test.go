@@ -104,7 +104,7 @@ func (m *model) step(n int) {
 		m.close()
 		m.world.open()
 	}
-	m.check()
+	m.check(n%8 == 7)
 }
 
 // run plays steps of a seed; it returns how many were played, and of a failure the text and
@@ -150,22 +150,20 @@ func memory() string {
 }
 
 // shrink leaves steps out of a failing run for as long as what remains fails, and time is left:
-// halves, then ever smaller parts, down to single steps.
+// halves, then ever smaller parts, and single steps until each of them is needed.
 func shrink(t testing.TB, seed uint64, steps []int, until time.Time) []int {
-	for size := len(steps) / 2; size > 0; {
-		again := false
+	for size := max(1, len(steps)/2); ; size = max(1, size/2) {
+		again := size > 1
 		for at := len(steps) - size; at >= 0 && time.Now().Before(until); at -= size {
 			fewer := slices.Delete(slices.Clone(steps), at, at+size)
 			if _, failed, _ := run(t, seed, fewer); failed != "" {
 				steps, again = fewer, true
-				at = min(at, len(steps))
 			}
 		}
-		if size = min(size, len(steps)+1) / 2; again && size == 0 && time.Now().Before(until) {
-			size = 1
+		if !again || time.Now().After(until) {
+			return steps
 		}
 	}
-	return steps
 }
 
 // report plays a failing run again and tells it in full.
@@ -179,42 +177,42 @@ func report(t *testing.T, seed uint64, steps []int, first string) {
 		seed, failed, strings.Join(trace, "\n  "), seed, list)
 }
 
-// number is a number from the environment.
-func number(name string, otherwise uint64) uint64 {
-	if n, err := strconv.ParseUint(os.Getenv(name), 10, 63); err == nil {
-		return n
+// setting is a number from the environment.
+func setting(t *testing.T, name string, otherwise uint64) uint64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
 	}
-	return otherwise
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
 }
 
 // TestModel plays random turns, hand edits, moves, forks, compactions and reopenings in trees
 // of files, folders and links against the reference, and against full copies
-// (I2–I7, I9, I10, I12, I13).
+// (I2–I7, I9, I10, I12, I13). Two goroutines or more play one seed each, until one fails.
 func TestModel(t *testing.T) {
 	if seed, list, ok := strings.Cut(os.Getenv("REASONIX_MODEL_REPLAY"), ":"); ok {
-		n, err := strconv.ParseUint(seed, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var steps []int
-		for s := range strings.SplitSeq(list, ",") {
-			step, err := strconv.Atoi(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			steps = append(steps, step)
-		}
-		report(t, n, steps, "nothing: it passes")
+		replay(t, seed, list)
 		return
 	}
 	total := uint64(2400)
 	if testing.Short() {
 		total = 240
 	}
-	total = number("REASONIX_MODEL_STEPS", total)
-	first := number("REASONIX_MODEL_SEED", 0)
-	budget, _ := time.ParseDuration(os.Getenv("REASONIX_MODEL_TIME"))
-	begun := time.Now()
+	total = setting(t, "REASONIX_MODEL_STEPS", total)
+	first := setting(t, "REASONIX_MODEL_SEED", 0)
+	stop := func() bool { return false }
+	if text := os.Getenv("REASONIX_MODEL_TIME"); text != "" {
+		budget, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := time.Now().Add(budget)
+		stop = func() bool { return time.Now().After(end) }
+	}
 	steps := make([]int, seedSteps)
 	for i := range steps {
 		steps[i] = i
@@ -222,32 +220,52 @@ func TestModel(t *testing.T) {
 	var (
 		wg           sync.WaitGroup
 		next, played atomic.Uint64
-		mu           sync.Mutex // guards failures
-		failures     = map[uint64]string{}
+		mu           sync.Mutex
+		broken       uint64 // a seed that failed, guarded by mu
+		how          string // and how, "" for none yet
 	)
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for {
+			for !stop() {
 				seed := next.Add(1) - 1
-				mu.Lock()
-				stop := len(failures) > 0
-				mu.Unlock()
-				if stop || seed*seedSteps >= total || budget > 0 && time.Since(begun) > budget {
+				if seed*seedSteps >= total {
 					return
 				}
 				n, failed, _ := run(t, first+seed, steps)
 				played.Add(uint64(n))
 				if failed != "" {
 					mu.Lock()
-					failures[first+seed] = failed
+					broken, how = first+seed, failed
 					mu.Unlock()
+					next.Store(total) // nobody begins another one
 				}
 			}
 		})
 	}
 	wg.Wait()
 	t.Logf("%d steps from seed %d on", played.Load(), first)
-	for seed, failed := range failures {
-		report(t, seed, shrink(t, seed, steps, time.Now().Add(time.Minute)), failed)
+	if how != "" {
+		report(t, broken, shrink(t, broken, steps, time.Now().Add(time.Minute)), how)
+	}
+	if played.Load() == 0 {
+		t.Fatal("nothing was played")
+	}
+}
+
+func replay(t *testing.T, seed, list string) {
+	n, err := strconv.ParseUint(seed, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []int
+	for s := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == ',' }) {
+		step, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if _, failed, _ := run(t, n, steps); failed != "" {
+		report(t, n, steps, failed)
 	}
 }
