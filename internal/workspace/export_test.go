@@ -1,5 +1,11 @@
 package workspace
 
+import (
+	"fmt"
+
+	"reasonix/store"
+)
+
 // NoSwap makes r behave as on a system that cannot exchange names.
 func NoSwap(r *Root) { r.noSwap = true }
 
@@ -11,3 +17,20 @@ var ComparePaths = comparePaths
 
 // CanSwap says whether the system can exchange names at all.
 const CanSwap = canSwap
+
+// Dump returns the paths of an index with what it says of each, for messages of tests.
+func Dump(x *Index) map[string]string {
+	all := map[string]string{}
+	dump(all, ".", x.root)
+	return all
+}
+
+func dump(all map[string]string, p store.Path, n *node) {
+	all[string(p)+"/"] = fmt.Sprintf("%+v complete=%v left=%v gap=%v rules=%+v marked=%v", n.sig, n.complete, n.left, n.gap, n.rules, n.marked)
+	for _, e := range n.entries {
+		all[string(join(p, e.name))] = fmt.Sprintf("%v %+v gap=%v", e.state, e.sig, e.gap)
+		if e.node != nil {
+			dump(all, join(p, e.name), e.node)
+		}
+	}
+}

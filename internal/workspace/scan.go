@@ -2,7 +2,8 @@ package workspace
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"reasonix/blob"
@@ -82,5 +83,37 @@ type Scan struct {
 // It returns an error when put, commit or ctx fails and for faults of the file system that are
 // no property of a single path. What was committed by then holds.
 func (r *Root) Scan(ctx context.Context, o ScanOptions) (Scan, error) {
-	return Scan{}, errors.ErrUnsupported
+	soft, cancel := softContext(ctx, o.Reserve)
+	defer cancel()
+	s := &scan{r: r, o: o, soft: soft, base: o.Base, protected: r.protectedIDs()}
+	if s.base == nil {
+		s.base = &Index{root: &node{}}
+	}
+	s.more = sync.NewCond(&s.mu)
+	s.budgetBytes.Store(o.MaxBytes)
+	s.budgetFiles.Store(int64(o.MaxFiles - s.base.files))
+	var added []store.Path
+	s.pins, added = s.base.pins.with(o.Recorded)
+	s.rec = newRecorder(o, s.base, added)
+	root, err := s.rootVisit()
+	if err != nil {
+		return Scan{}, fmt.Errorf("scan: %w", err)
+	}
+	s.push([]task{{v: root}})
+	if err := r.parallel(ctx, scanWorkers, s.work); err != nil {
+		return Scan{}, fmt.Errorf("scan: %w", err)
+	}
+	result, err := s.finish(ctx, root)
+	if err != nil {
+		return Scan{}, fmt.Errorf("scan: %w", err)
+	}
+	return result, nil
+}
+
+// softContext ends when the scan is to stop cleanly: reserve before ctx ends.
+func softContext(ctx context.Context, reserve time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, deadline.Add(-reserve))
+	}
+	return context.WithCancel(ctx)
 }

@@ -45,12 +45,17 @@ var absentSig = Sig{Kind: store.Absent}
 func sigOf(fi fs.FileInfo, read time.Time) Sig {
 	s := Sig{Kind: kindOf(fi.Mode()), Mode: uint32(fi.Mode().Perm()), Size: fi.Size(), MTime: fi.ModTime().UnixNano()}
 	fillSig(&s, fi)
+	s.Racy = s.racy(read)
+	return s
+}
+
+// racy reports whether what was read at the moment read may be changed without a new stamp.
+func (s *Sig) racy(read time.Time) bool {
 	grain := fineGrain
 	if s.MTime%int64(time.Second) == 0 && s.CTime%int64(time.Second) == 0 {
 		grain = coarseGrain
 	}
-	s.Racy = max(s.MTime, s.CTime) >= read.Add(-grain).UnixNano()
-	return s
+	return max(s.MTime, s.CTime) >= read.Add(-grain).UnixNano()
 }
 
 // kindOf is what can be captured of mode; Uncaptured for sockets, pipes, devices and others.
