@@ -98,7 +98,7 @@ func (m *model) step(n int) {
 	case x < 96:
 		m.redo(m.at(), m.rnd.IntN(3) == 0)
 	case x < 98:
-		m.compact()
+		m.compact(m.at())
 	default:
 		m.note("reopen")
 		m.close()

@@ -108,6 +108,7 @@ func (m *model) act(s int) {
 			m.before(c)
 			open = append(open, c)
 			if m.rnd.IntN(3) == 0 {
+				m.meanwhile(s)
 				continue
 			}
 		}
@@ -130,6 +131,19 @@ func (m *model) act(s int) {
 			m.after(c)
 		} else {
 			m.open = append(m.open, c)
+		}
+	}
+}
+
+// meanwhile is what at times happens while calls are open: something else is put below the node
+// that the turn records in.
+func (m *model) meanwhile(s int) {
+	switch m.rnd.IntN(10) {
+	case 0:
+		m.compact(s)
+	case 1:
+		if len(m.ids) < 8 {
+			m.newSession()
 		}
 	}
 }
@@ -204,8 +218,7 @@ func (m *model) newSession() {
 }
 
 // compact lets one message stand for the first ones, no fewer than those that are compacted.
-func (m *model) compact() {
-	s := m.at()
+func (m *model) compact(s int) {
 	ses := m.ref.sessions[s]
 	all, low := len(ses.head.messages()), ses.head.covered()
 	if all == 0 {
