@@ -87,6 +87,9 @@ func (r *Recorder) BeginTurn(ctx context.Context, id store.SessionID, key, promp
 		return store.Turn{}, err
 	}
 	defer unlock()
+	if err := r.lookBetween(ctx, id, key); err != nil {
+		return store.Turn{}, err
+	}
 	for {
 		var (
 			turn store.Turn
@@ -118,6 +121,28 @@ func (r *Recorder) BeginTurn(ctx context.Context, id store.SessionID, key, promp
 			return store.Turn{}, err
 		}
 	}
+}
+
+// lookBetween looks, before a turn begins, at what was done since the last one ended: it is not the
+// agent's. A turn that is still open is looked at when it is closed.
+func (r *Recorder) lookBetween(ctx context.Context, id store.SessionID, key string) error {
+	begins := false
+	err := r.capture.Store.View(ctx, func(tx *store.Tx) error {
+		s, err := tx.Session(id)
+		if err != nil || s.OpenTurn != 0 {
+			return err
+		}
+		_, err = tx.TurnByKey(s, key)
+		begins = errors.Is(err, store.ErrNoTurn)
+		if begins {
+			return nil
+		}
+		return err
+	})
+	if err != nil || !begins {
+		return err
+	}
+	return r.capture.Look(ctx, id)
 }
 
 // Append adds messages to the conversation, byte for byte. Outside a turn they are the

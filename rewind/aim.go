@@ -26,6 +26,7 @@ type aim struct {
 	added    map[store.Path]bool          // pinned, and no row between the nodes is about it
 	hold     map[store.Path]bool          // left alone by the operation, so left alone now
 	called   map[store.Path]bool          // announced by a call that is still open
+	overlap  map[store.Path]bool          // commands of several sessions may have written it since the target
 	newest   map[store.Path]*store.Placed // of paths that only the other side, or no side, has rows of
 }
 
@@ -61,6 +62,9 @@ func resolve(tx *store.Tx, r Request) (*aim, error) {
 	a.from = a.session.Head
 	if a.moves == nil && a.target != 0 {
 		if a.moves, err = tx.Transition(a.from, a.target); err != nil {
+			return nil, err
+		}
+		if a.overlap, err = tx.Overlapping(a.from, a.target); err != nil {
 			return nil, err
 		}
 	}

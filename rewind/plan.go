@@ -192,6 +192,7 @@ func (d *draft) decide(r Request, m store.Move, conflicts map[store.Path]Conflic
 		if !d.clash(r, conflicts, c) {
 			d.steps[p] = step{from: disk, to: want}
 		}
+	case a.overlap[p] && !isPinned && d.clash(r, conflicts, Conflict{Path: p, Reason: Overlapping}):
 	default:
 		d.steps[p] = step{from: disk, to: want}
 		undoes[p] = m.Foreign

@@ -152,6 +152,7 @@ type Result struct {
 const (
 	ChangedByOther  = "changed_by_other" // somebody else wrote last (I12)
 	Unverified      = "unverified"       // the state expected on disk was never recorded
+	Overlapping     = "overlapping_exec" // commands of several sessions may have written it
 	InTheWay        = "in_the_way"       // something not recorded lies where a file must go (I6)
 	NotCaptured     = "not_captured"     // what lies there cannot be captured, so not replaced either
 	SymlinkedParent = "symlinked_parent" // a parent folder became a link; writing would follow it

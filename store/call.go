@@ -22,6 +22,7 @@ type Call struct {
 	Tool    string
 	Node    NodeID // where its before-states were recorded
 	Started time.Time
+	Ended   bool // a command that is over, and whose effects no scan has reached yet
 	Paths   []Path
 }
 
@@ -69,7 +70,7 @@ func (t *Tx) Calls(id SessionID) ([]Call, error) {
 		return nil, err
 	}
 	rows, err := t.r.Query(`
-		SELECT c.id, c.call_key, c.kind, c.tool, c.node_id, c.started_ms, p.path
+		SELECT c.id, c.call_key, c.kind, c.tool, c.node_id, c.started_ms, c.ended, p.path
 		FROM call c
 		LEFT JOIN call_path cp ON cp.call_id = c.id
 		LEFT JOIN path p ON p.id = cp.path_id
@@ -86,7 +87,7 @@ func (t *Tx) Calls(id SessionID) ([]Call, error) {
 			started int64
 			path    []byte
 		)
-		if err := rows.Scan(&c.id, &c.Key, &c.Kind, &c.Tool, &c.Node, &started, &path); err != nil {
+		if err := rows.Scan(&c.id, &c.Key, &c.Kind, &c.Tool, &c.Node, &started, &c.Ended, &path); err != nil {
 			return nil, err
 		}
 		c.Started = at(started)

@@ -244,11 +244,12 @@ const (
 	GapTooMany          = "too_many_entries" // a folder with more entries than one event may name
 	GapSymlinkedParent  = "symlinked_parent" // a parent became a link meanwhile
 	GapChangedWhileRead = "changed_while_read"
-	GapTooLarge         = "too_large"       // over the limit of bytes of one file
-	GapTooManyFiles     = "too_many_files"  // a scan's limit of files
-	GapTooManyBytes     = "too_many_bytes"  // a scan's limit of bytes
-	GapIgnoreRules      = "ignore_rules"    // a file of ignore rules that cannot be used
-	GapScanIncomplete   = "scan_incomplete" // a scan ran into its deadline
+	GapTooLarge         = "too_large"        // over the limit of bytes of one file
+	GapTooManyFiles     = "too_many_files"   // a scan's limit of files
+	GapTooManyBytes     = "too_many_bytes"   // a scan's limit of bytes
+	GapIgnoreRules      = "ignore_rules"     // a file of ignore rules that cannot be used
+	GapScanIncomplete   = "scan_incomplete"  // a scan ran into its deadline
+	GapOverlap          = "overlapping_exec" // commands of several sessions ran at once
 )
 
 // OpKind is the kind of an operation.

@@ -12,6 +12,7 @@ import (
 
 	"reasonix/agent"
 	"reasonix/internal/capture"
+	"reasonix/internal/config"
 	"reasonix/internal/place"
 	"reasonix/internal/workspace"
 	"reasonix/rewind"
@@ -111,7 +112,7 @@ func (a *app) open(c *cli.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.openAt(c.Context, p)
+	w, err := a.openAt(c.Context, p, false)
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +122,40 @@ func (a *app) open(c *cli.Context) (*world, error) {
 	return w, nil
 }
 
-func (a *app) openAt(ctx context.Context, p place.Place) (*world, error) {
-	o, err := p.Open(ctx, place.Options{Dir: a.workspace, Now: a.now})
+func (a *app) openAt(ctx context.Context, p place.Place, create bool) (*world, error) {
+	set, err := config.Load(a.env)
+	if err != nil {
+		return nil, err
+	}
+	o, err := p.Open(ctx, place.Options{Create: create, Dir: a.workspace, Now: a.now})
 	if err != nil {
 		return nil, err
 	}
 	w := &world{Store: o.Store, Root: o.Root, Place: o.Place}
-	w.Capture = &capture.Capturer{Store: o.Store, Root: o.Root}
-	w.Rewind = rewind.New(w.Capture, rewind.Options{CallTimeout: a.duration("REASONIX_CALL_TIMEOUT")})
+	w.Capture = &capture.Capturer{Store: o.Store, Root: o.Root, Scanning: a.scanning(set, o.Root.Path())}
+	w.Rewind = rewind.New(w.Capture, rewind.Options{CallTimeout: set.CallTimeout})
 	return w, nil
+}
+
+// scanning says how the workspace at root is scanned.
+func (a *app) scanning(set config.Settings, root string) capture.Scanning {
+	s := scanningOf(set)
+	if why := a.where().NotScanned(root); why != "" {
+		s.Never = why
+	}
+	return s
+}
+
+// scanningOf is what settings say about scans.
+func scanningOf(set config.Settings) capture.Scanning {
+	s := capture.Scanning{
+		Always: set.Scan == config.ScanAlways, MaxFile: set.MaxFile, MaxFiles: set.MaxFiles, MaxBytes: set.MaxBytes,
+		Deadline: set.ScanDeadline,
+	}
+	if set.Scan == config.ScanNever {
+		s.Never = "capture.scan is never"
+	}
+	return s
 }
 
 // recover takes back what crashed operations did.
@@ -169,21 +195,6 @@ func (a *app) path(w *world, name string) (store.Path, error) {
 		return "", err
 	}
 	return w.Root.Resolve(cwd, name)
-}
-
-// duration reads a duration from the environment; 0 when it is not set or makes no sense,
-// which is told.
-func (a *app) duration(name string) time.Duration {
-	text := a.env(name)
-	if text == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		a.note("%s=%q is no duration such as 3s; it is ignored", name, text)
-		return 0
-	}
-	return d
 }
 
 // note writes a message for a person.

@@ -16,6 +16,7 @@ import (
 	"reasonix/db"
 	"reasonix/export"
 	"reasonix/internal/capture"
+	"reasonix/internal/config"
 	"reasonix/internal/hook"
 	"reasonix/internal/place"
 	"reasonix/internal/view"
@@ -117,6 +118,8 @@ var meanings = []struct {
 	{workspace.ErrOutside, meaning{exitNotFound, "outside_workspace", "paths are relative to the current folder"}},
 	{workspace.ErrProtected, meaning{exitNotFound, "protected", ""}},
 	{workspace.ErrInvalid, meaning{exitUsage, "invalid_path", ""}},
+	{errNotScanned, meaning{exitFailure, "not_scanned", ""}},
+	{config.ErrInvalid, meaning{exitUsage, "invalid_setting", "correct it, or unset it; reasonix doctor lists the settings"}},
 	{store.ErrInvalid, meaning{exitUsage, "invalid", ""}},
 	{agent.ErrInvalid, meaning{exitFailure, "invalid_event", ""}},
 	{hook.ErrMalformed, meaning{exitFailure, "malformed_event", "docs/hooks.md describes the events"}},

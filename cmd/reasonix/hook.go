@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/config"
 	"reasonix/internal/hook"
 )
 
@@ -35,10 +36,10 @@ func hookCommand(a *app) *cli.Command {
 }
 
 func (a *app) hook(c *cli.Context, reply, strict bool) error {
-	a.quiet = a.quiet || !strict // what is ignored must not reach the agent either
+	set, problems := config.Load(a.env)
 	r, err := hook.Run(c.Context, hook.Options{
 		In: a.stdin, Where: a.where(), Workspace: a.workspace, Now: a.now,
-		Deadline: a.duration("REASONIX_HOOK_DEADLINE"), CallTimeout: a.duration("REASONIX_CALL_TIMEOUT"),
+		Deadline: set.HookDeadline, CallTimeout: set.CallTimeout, Scanning: scanningOf(set), Problems: problems,
 	})
 	if reply {
 		if werr := a.writeJSON(r); werr != nil && err == nil {

@@ -23,7 +23,8 @@ func logCommand(a *app) *cli.Command {
 		Usage:    "list the checkpoints of a session, newest first",
 		Category: "history",
 		Description: "A checkpoint is the state at the start of a turn; beside it stands what the turn then did.\n" +
-			"+ created, ~ modified, - deleted, > renamed, * mode or kind changed, ! not captured.",
+			"+ created, ~ modified, - deleted, > renamed, * mode or kind changed, ! not captured. What a command\n" +
+			"or somebody else changed says so.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` turns; 0 means all; 30 when not given, with --json all"},
 			&cli.IntFlag{Name: "before", Usage: "only turns before turn `N`"},
@@ -90,6 +91,9 @@ func (a *app) writeLog(out io.Writer, all view.Checkpoints) error {
 		if err := a.writeChanges(out, c.Files, a.listed()); err != nil {
 			return err
 		}
+		if err := a.writeForeign(out, c.Others, a.listed()); err != nil {
+			return err
+		}
 		if err := a.writeGaps(out, c.Gaps); err != nil {
 			return err
 		}
@@ -138,6 +142,17 @@ func (a *app) writeChanges(out io.Writer, files []view.Change, limit int) error 
 	return table(out, rows)
 }
 
+// writeForeign lists what somebody else changed during a turn or after it, at most limit.
+func (a *app) writeForeign(out io.Writer, others []view.Sourced, limit int) error {
+	var foreign []view.Change
+	for _, o := range others {
+		if o.Source == store.SourceExternal.String() {
+			foreign = append(foreign, o.Change)
+		}
+	}
+	return a.writeChanges(out, foreign, limit)
+}
+
 func signOf(change string) (sign, colour string) {
 	switch change {
 	case view.Created:
@@ -166,6 +181,12 @@ func (a *app) counts(out io.Writer, f view.Change) string {
 	}
 	if f.Change == view.Kind {
 		words = append(words, f.Pair.Before.Kind.String()+" → "+f.Pair.After.Kind.String())
+	}
+	switch f.Source {
+	case store.SourceShell.String():
+		words = append(words, a.paint(out, dim, "by a command"))
+	case store.SourceExternal.String():
+		words = append(words, a.paint(out, dim, "by somebody else"))
 	}
 	return strings.Join(words, " ")
 }

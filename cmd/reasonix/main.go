@@ -86,7 +86,7 @@ func (a *app) cli() *cli.App {
 			sessionsCommand(a), logCommand(a), showCommand(a), diffCommand(a), messagesCommand(a),
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),
-			exportCommand(a), demoCommand(a), hookCommand(a), sqlCommand(a), verifyCommand(a),
+			exportCommand(a), demoCommand(a), hookCommand(a), scanCommand(a), doctorCommand(a), sqlCommand(a), verifyCommand(a),
 			storeCommand(a), completionCommand(a), versionCommand(a),
 		},
 	}
@@ -118,6 +118,12 @@ Environment:
   REASONIX_STORE           the store's file, as --store
   REASONIX_HOOK_DEADLINE   how long a hook may take, such as 3s (the default)
   REASONIX_CALL_TIMEOUT    how long a tool call without any event counts as running (10m)
+  REASONIX_SCAN            auto (once an agent runs commands), always or never
+  REASONIX_SCAN_DEADLINE   how long a scan may take
+  REASONIX_MAX_FILE_SIZE   what is larger is not captured by scans, such as 64MiB (the default)
+  REASONIX_MAX_FILES       nor are more files than these (200000)
+  REASONIX_MAX_BYTES       nor more new bytes in one scan (2GiB)
+  XDG_CONFIG_HOME          where reasonix/reasonix.toml with the same settings lies (~/.config)
   XDG_STATE_HOME           where stores and hook.log lie (~/.local/state)
   NO_COLOR, PAGER          as usual
 

@@ -34,6 +34,16 @@ func (a *app) move(c *cli.Context, w *world, r rewind.Request) error {
 	if r.Force && r.Skip {
 		return badUsage("--force and --skip-conflicts contradict each other")
 	}
+	err := a.moveOnce(c, w, r)
+	if errors.Is(err, rewind.ErrStale) {
+		// Nobody was shown the plan. What made it stale may have been its own doing: closing a turn
+		// records what the turn's command has done.
+		err = a.moveOnce(c, w, r)
+	}
+	return err
+}
+
+func (a *app) moveOnce(c *cli.Context, w *world, r rewind.Request) error {
 	dry := c.Bool("dry-run")
 	plan, err := w.Rewind.Plan(c.Context, r)
 	if plan == nil && err != nil {

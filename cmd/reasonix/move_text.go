@@ -132,6 +132,8 @@ func reasonText(reason string) string {
 	switch reason {
 	case rewind.ChangedByOther:
 		return "somebody else changed it since"
+	case rewind.Overlapping:
+		return "commands of several sessions ran at once, any of which may have written it"
 	case rewind.Unverified:
 		return "what the agent left there was never recorded"
 	case rewind.InTheWay:

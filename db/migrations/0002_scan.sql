@@ -8,3 +8,9 @@ CREATE TABLE scan_part (
   path_id INTEGER NOT NULL, -- the newest path that the scan knew of
   data    BLOB    NOT NULL
 ) STRICT;
+
+-- A command that has ended, but whose effects no scan has reached yet.
+ALTER TABLE call ADD COLUMN ended INTEGER NOT NULL DEFAULT 0 CHECK (ended IN (0, 1));
+
+-- A plan asks for what commands of several sessions may have written at once.
+CREATE INDEX gap_overlap ON gap (node_id, path) WHERE reason = 'overlapping_exec';

@@ -18,8 +18,9 @@ import (
 
 // Capturer reads the paths of one workspace for one store. It is safe for concurrent use.
 type Capturer struct {
-	Store *store.Store
-	Root  *workspace.Root
+	Store    *store.Store
+	Root     *workspace.Root
+	Scanning Scanning
 }
 
 // Reading is what a path was when it was read, with its content ready to be committed.

@@ -13,7 +13,21 @@ import (
 // CloseTurn seals the turn that a session has open, if any. Calls that are still open get
 // their after-states from the disk, and what somebody else did to the turn's paths since the
 // agent touched them becomes external rows.
+//
+// Where a command has run, the workspace is scanned first.
 func (c *Capturer) CloseTurn(ctx context.Context, id store.SessionID, status store.Status) error {
+	var open bool
+	err := c.Store.View(ctx, func(tx *store.Tx) error {
+		s, err := tx.Session(id)
+		open = s.OpenTurn != 0
+		return err
+	})
+	if err != nil || !open {
+		return err
+	}
+	if err := c.Look(ctx, id); err != nil {
+		return fmt.Errorf("close turn: %w", err)
+	}
 	for {
 		var was ending
 		err := c.Store.View(ctx, func(tx *store.Tx) (err error) { was, err = endingOf(tx, id); return err })

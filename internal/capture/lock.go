@@ -37,6 +37,12 @@ func (c *Capturer) TryExclusive() (unlock func(), ok bool, err error) {
 	return func() { _ = l.Close() }, true, nil
 }
 
+// lockScan waits for the scan of another process to end: one index has one writer. Whoever takes
+// the workspace lock too takes that first.
+func (c *Capturer) lockScan(ctx context.Context) (unlock func(), err error) {
+	return lock(ctx, c.Store.Path()+".scan", (*flock.Flock).TryLock, (*flock.Flock).Lock)
+}
+
 func (c *Capturer) lockFile() string { return c.Store.Path() + ".workspace" }
 
 func lock(ctx context.Context, file string, try func(*flock.Flock) (bool, error), wait func(*flock.Flock) error) (func(), error) {

@@ -36,6 +36,10 @@ type Options struct {
 	Deadline time.Duration
 	// CallTimeout is that of rewind.Options.
 	CallTimeout time.Duration
+	// Scanning says how commands are scanned for.
+	Scanning capture.Scanning
+	// Problems are settings that could not be used; they are told as warnings.
+	Problems error
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -109,11 +113,17 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	r.kind, r.source = e.Kind, e.source()
+	if r.Problems != nil {
+		r.warn("%v", r.Problems)
+	}
 	if err := r.open(ctx, e); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.place.Close()) }()
-	c := &capture.Capturer{Store: r.place.Store, Root: r.place.Root}
+	c := &capture.Capturer{Store: r.place.Store, Root: r.place.Root, Scanning: r.Scanning}
+	if why := r.Where.NotScanned(r.root); why != "" {
+		c.Scanning.Never = why
+	}
 	r.recorder = agent.NewRecorder(c)
 	done, rerr := rewind.New(c, rewind.Options{CallTimeout: r.CallTimeout}).Recover(ctx)
 	for _, d := range done {

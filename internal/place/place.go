@@ -161,6 +161,17 @@ func (w Where) Wide(root string) bool {
 	return root == filepath.Dir(root) || w.Home != "" && err == nil && root == home
 }
 
+// NotScanned says why a canonical root is never scanned; "" when it may be. Folders in it may.
+func (w Where) NotScanned(root string) string {
+	switch {
+	case w.Wide(root):
+		return "the workspace is " + root
+	case w.Alone(root):
+		return "the workspace is a folder for temporary files"
+	}
+	return ""
+}
+
 // Make prepares the place of a root's store: its folder (0700). The store itself is made when
 // it is opened.
 func (w Where) Make(root string) (Place, error) {
@@ -237,7 +248,7 @@ func (p Place) Protected(root string) []string {
 	if dir := resolved(filepath.Dir(p.Store)); !inside(root, dir) {
 		all = append(all, dir)
 	}
-	for _, suffix := range []string{"-wal", "-shm", "-journal", ".lock", ".workspace"} {
+	for _, suffix := range []string{"-wal", "-shm", "-journal", ".lock", ".workspace", ".scan"} {
 		all = append(all, p.Store+suffix)
 	}
 	return all

@@ -24,6 +24,9 @@ type Change struct {
 	Change  string `json:"change"`
 	From    string `json:"from,omitempty"` // the old name of what was renamed
 	FromB64 string `json:"from_b64,omitempty"`
+	// Source is where a turn's change came from: tool, shell, external, restore, carry or import;
+	// "" between two moments that are no turn's ends.
+	Source string `json:"source,omitempty"`
 	// Lines added and removed; nil when they were not counted: binary, large, or not asked for.
 	Added   *int `json:"added,omitempty"`
 	Removed *int `json:"removed,omitempty"`
@@ -69,6 +72,9 @@ func changeOf(p Pair) Change {
 		k = p.Before.Kind
 	}
 	c := Change{Name: NameOf(p.Path, k), Change: kindOf(p.Before, p.After), Pair: p}
+	if p.Source != 0 {
+		c.Source = p.Source.String()
+	}
 	if p.From != "" {
 		from := NameOf(p.From, k)
 		c.Change, c.From, c.FromB64 = Renamed, from.Path, from.B64
@@ -82,6 +88,15 @@ func own(rows []store.Placed) []Pair {
 	return pairs(rows, func(r store.Placed) bool {
 		return r.Source == store.SourceTool || r.Source == store.SourceShell || r.Source == store.SourceImport
 	})
+}
+
+// notOwn are the other paths of a turn, by source.
+func notOwn(rows []store.Placed) []Pair {
+	var all []Pair
+	for _, source := range []store.Source{store.SourceExternal, store.SourceRestore, store.SourceCarry} {
+		all = append(all, pairs(rows, func(r store.Placed) bool { return r.Source == source })...)
+	}
+	return all
 }
 
 func pairs(rows []store.Placed, want func(store.Placed) bool) []Pair {

@@ -9,16 +9,19 @@ import (
 
 // Checkpoint is the state at the start of a turn, with what the turn then did.
 type Checkpoint struct {
-	Turn            int      `json:"turn"`
-	TimeMS          int64    `json:"time_ms"`
-	Prompt          string   `json:"prompt"`
-	Status          string   `json:"status"`    // open, done, interrupted or failed
-	MsgIndex        int64    `json:"msg_index"` // messages of the full line before the turn
-	Messages        int64    `json:"messages"`  // the turn's own
-	Files           []Change `json:"files"`     // the turn's own changes, by path
-	Gaps            []Gap    `json:"gaps"`
-	CanCode         bool     `json:"can_code"`         // a code rewind to here has something to take back
-	CanConversation bool     `json:"can_conversation"` // a conversation rewind has
+	Turn     int      `json:"turn"`
+	TimeMS   int64    `json:"time_ms"`
+	Prompt   string   `json:"prompt"`
+	Status   string   `json:"status"`    // open, done, interrupted or failed
+	MsgIndex int64    `json:"msg_index"` // messages of the full line before the turn
+	Messages int64    `json:"messages"`  // the turn's own
+	Files    []Change `json:"files"`     // the turn's own changes, by path
+	// Others are changes that lie in the turn, or between it and the next, and are not its own:
+	// external ones are somebody else's, restore and carry come from moves of the head.
+	Others          []Sourced `json:"others"`
+	Gaps            []Gap     `json:"gaps"`
+	CanCode         bool      `json:"can_code"`         // a code rewind to here has something to take back
+	CanConversation bool      `json:"can_conversation"` // a conversation rewind has
 }
 
 // Checkpoints is a page of a session's checkpoints, newest first.
@@ -103,6 +106,9 @@ func (v *Viewer) between(tx *store.Tx, s store.Session, lo, hi int) ([]Checkpoin
 	all := make([]Checkpoint, 0, len(turns))
 	for _, t := range turns {
 		c := checkpointOf(t, joinRenames(own(rowsOf[t.Number()])), gapsOf[t.Number()])
+		for _, p := range notOwn(rowsOf[t.Number()]) {
+			c.Others = append(c.Others, sourced(changeOf(p)))
+		}
 		c.CanCode = t.Number() <= last
 		c.CanConversation = t.MsgIndex < s.Messages || t.Number() < s.Turns
 		all = append(all, c)
@@ -113,7 +119,7 @@ func (v *Viewer) between(tx *store.Tx, s store.Session, lo, hi int) ([]Checkpoin
 func checkpointOf(t store.Turn, files []Pair, gaps []Gap) Checkpoint {
 	c := Checkpoint{
 		Turn: t.Number(), TimeMS: t.StartedAt.UnixMilli(), Prompt: t.Prompt, Status: t.Status.String(),
-		MsgIndex: t.MsgIndex, Messages: t.Messages, Files: []Change{}, Gaps: gaps,
+		MsgIndex: t.MsgIndex, Messages: t.Messages, Files: []Change{}, Others: []Sourced{}, Gaps: gaps,
 	}
 	if gaps == nil {
 		c.Gaps = []Gap{}
@@ -130,15 +136,11 @@ type Turn struct {
 	Checkpoint
 	EndedMS *int64    `json:"ended_ms"` // nil while open
 	Files   []Sourced `json:"files"`    // in place of the checkpoint's, which say less
-	// Others are changes that lie in the turn, or between it and the next, and are not its own:
-	// external ones are somebody else's, restore and carry come from moves of the head.
-	Others []Sourced `json:"others"`
 }
 
-// Sourced is a change with what it came from and what the path was on either side.
+// Sourced is a change with whose it is and what the path was on either side.
 type Sourced struct {
 	Change
-	Source string `json:"source"` // tool, shell, external, restore, carry or import
 	Origin string `json:"origin"` // agent or external
 	Before State  `json:"before"`
 	After  State  `json:"after"`
@@ -146,14 +148,14 @@ type Sourced struct {
 
 func sourced(c Change) Sourced {
 	return Sourced{
-		Change: c, Source: c.Pair.Source.String(), Origin: c.Pair.Origin.String(),
+		Change: c, Origin: c.Pair.Origin.String(),
 		Before: stateOf(c.Pair.Before), After: stateOf(c.Pair.After),
 	}
 }
 
 // Turn reads one turn, with the lines counted. Errors: store.ErrNoSession, store.ErrNoTurn.
 func (v *Viewer) Turn(ctx context.Context, id store.SessionID, n int) (Turn, error) {
-	out := Turn{Session: id, Files: []Sourced{}, Others: []Sourced{}}
+	out := Turn{Session: id, Files: []Sourced{}}
 	err := v.capture.Store.View(ctx, func(tx *store.Tx) error {
 		s, err := tx.Session(id)
 		if err != nil {
@@ -171,15 +173,6 @@ func (v *Viewer) Turn(ctx context.Context, id store.SessionID, n int) (Turn, err
 		if !t.EndedAt.IsZero() {
 			ended := t.EndedAt.UnixMilli()
 			out.EndedMS = &ended
-		}
-		rows, err := tx.TurnChanges(s.Head, n)
-		if err != nil {
-			return err
-		}
-		for _, source := range []store.Source{store.SourceExternal, store.SourceRestore, store.SourceCarry} {
-			for _, p := range pairs(rows, func(r store.Placed) bool { return r.Source == source }) {
-				out.Others = append(out.Others, sourced(changeOf(p)))
-			}
 		}
 		return nil
 	})

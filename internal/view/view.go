@@ -74,6 +74,15 @@ type Gap struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// Gaps are gaps as they are shown.
+func Gaps(all []store.Gap) []Gap {
+	out := make([]Gap, 0, len(all))
+	for _, g := range all {
+		out = append(out, gapOf(g))
+	}
+	return out
+}
+
 func gapOf(g store.Gap) Gap {
 	n := NameOf(g.Path, store.File)
 	return Gap{Reason: g.Reason, Path: n.Path, B64: n.B64, Tool: g.Tool, Detail: g.Detail}

@@ -170,7 +170,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 	b, err := json.Marshal(edits.Files)
 	w.must(err)
-	if want := `[{"path":"a.txt","change":"modified","added":1,"removed":1},{"path":"dir/","change":"created"},` +
+	if want := `[{"path":"a.txt","change":"modified","source":"tool","added":1,"removed":1},{"path":"dir/","change":"created","source":"tool"},` +
 		`{"path":"dir/new file.txt","change":"created","added":1,"removed":0},{"path":"gone.txt","change":"deleted","added":0,"removed":1}]`; string(b) != want {
 		t.Errorf("files %s\nwant %s", b, want)
 	}

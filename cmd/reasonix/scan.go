@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"reasonix/internal/capture"
+	"reasonix/internal/place"
+	"reasonix/internal/view"
+)
+
+func scanCommand(a *app) *cli.Command {
+	return &cli.Command{
+		Name:     "scan",
+		Usage:    "capture the whole workspace now, so that the first command of an agent need not wait for it",
+		Category: "agents",
+		Description: "Makes the store where there is none. What lies under ignore rules is left out, and so is what is\n" +
+			"over the limits: reasonix doctor shows both. Interrupt it at any time: the next scan goes on.",
+		Action: a.scan,
+	}
+}
+
+type scanJSON struct {
+	Files    int        `json:"files"` // covered
+	Read     int        `json:"read"`  // of them, those that were new or changed since the last scan
+	Bytes    int64      `json:"bytes"` // that were read
+	New      int        `json:"new"`   // contents stored
+	Complete bool       `json:"complete"`
+	Gaps     []view.Gap `json:"gaps"`
+}
+
+func (a *app) scan(c *cli.Context) error {
+	if c.Args().Present() {
+		return badUsage("scan takes no arguments; -C names another workspace")
+	}
+	w, err := a.openOrMake(c.Context)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if why := w.Capture.Scanning.Never; why != "" {
+		return withHint(fmt.Errorf("%w: %s", errNotScanned, why), "edits that an agent's tools announce are captured nevertheless")
+	}
+	out := scanJSON{}
+	progress := a.scanProgress()
+	w.Capture.Scanning.Progress = func(contents int, bytes int64) {
+		out.New = contents
+		progress(contents, bytes, false)
+	}
+	found, err := scanLocked(c.Context, w.Capture)
+	progress(out.New, found.Bytes, true)
+	if err != nil {
+		return err
+	}
+	out.Files, out.Read, out.Bytes, out.Complete = found.Files, found.Read, found.Bytes, found.Complete
+	out.Gaps = view.Gaps(found.Gaps)
+	return a.emit(out, func(to io.Writer) error { return a.printScan(to, out) })
+}
+
+// errNotScanned is returned where a workspace is never scanned.
+var errNotScanned = errors.New("this workspace is not scanned")
+
+// scanLocked scans while no operation moves files.
+func scanLocked(ctx context.Context, c *capture.Capturer) (capture.Scanned, error) {
+	unlock, err := c.LockShared(ctx)
+	if err != nil {
+		return capture.Scanned{}, err
+	}
+	defer unlock()
+	return c.Scan(ctx, "", false)
+}
+
+func (a *app) printScan(w io.Writer, s scanJSON) error {
+	t := &text{w: w, a: a}
+	t.line("%s covered, %d read (%s), %s stored", count(s.Files, "file"), s.Read, size(s.Bytes), count(s.New, "content"))
+	if t.err != nil {
+		return t.err
+	}
+	return a.writeGaps(w, s.Gaps)
+}
+
+// scanProgress tells on a terminal how far a scan is, from its first second on.
+func (a *app) scanProgress() func(contents int, bytes int64, done bool) {
+	if a.quiet || !onTerminal(a.stderr) {
+		return func(int, int64, bool) {}
+	}
+	began, told := a.now(), false
+	return func(contents int, bytes int64, done bool) {
+		if done && told {
+			fmt.Fprint(a.stderr, "\r\x1b[K")
+		}
+		if !done && a.now().Sub(began) >= time.Second {
+			told = true
+			fmt.Fprintf(a.stderr, "\rscanning: %s stored, %s\x1b[K", count(contents, "content"), size(bytes))
+		}
+	}
+}
+
+// openOrMake opens the workspace's store, or makes it.
+func (a *app) openOrMake(ctx context.Context) (*world, error) {
+	p, err := a.find()
+	create := errors.Is(err, place.ErrNoStore)
+	if create {
+		var root string
+		if root, err = place.Canonical(a.dir()); err != nil {
+			return nil, a.noFolder(err)
+		}
+		p, err = a.where().Make(root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.openAt(ctx, p, create)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.recover(ctx, w); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
