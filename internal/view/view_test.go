@@ -171,7 +171,7 @@ func TestCheckpoints(t *testing.T) {
 	b, err := json.Marshal(edits.Files)
 	w.must(err)
 	if want := `[{"path":"a.txt","change":"modified","source":"tool","added":1,"removed":1},{"path":"dir/","change":"created","source":"tool"},` +
-		`{"path":"dir/new file.txt","change":"created","added":1,"removed":0},{"path":"gone.txt","change":"deleted","added":0,"removed":1}]`; string(b) != want {
+		`{"path":"dir/new file.txt","change":"created","source":"tool","added":1,"removed":0},{"path":"gone.txt","change":"deleted","source":"tool","added":0,"removed":1}]`; string(b) != want {
 		t.Errorf("files %s\nwant %s", b, want)
 	}
 	if r := rename.Files[1]; r.Change != view.Renamed || r.From != "old name.txt" || r.Path != "renamed.txt" {
