@@ -31,7 +31,7 @@ func TestJSONIsAsDocumented(t *testing.T) {
 
 	// Sections whose members hold for others too.
 	as := map[string][]string{
-		"show": {"log"}, "history": {"show"}, "undo-rewind, redo-rewind": {"rewind"}, "switch": {"rewind"}, "fork": {"rewind"},
+		"show": {"log"}, "log": {"show"}, "history": {"show"}, "undo-rewind, redo-rewind": {"rewind"}, "switch": {"rewind"}, "fork": {"rewind"},
 	}
 	// What this play does not come to.
 	rare := []string{"commit", "steps[].detail", "kept"}
@@ -303,6 +303,9 @@ func (p *play) tell() {
 	p.json("switch", "switch", "-")
 	p.json("switch", "switch", "s1")
 	p.json("ops", "ops")
+	p.must(os.Truncate(filepath.Join(p.dir, "c"), 65<<20))
+	p.json("scan", "scan")
+	p.json("doctor", "doctor")
 	p.json("verify", "verify")
 	one, err := encode(newProblemJSON(store.Problem{Code: store.ProblemBlob, Detail: "x", Path: "a", Blob: blob.Sum(nil), Turn: 1}))
 	p.must(err)

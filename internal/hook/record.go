@@ -137,8 +137,15 @@ func (r *run) exec(ctx context.Context, e agent.Exec, before bool) error {
 		return err
 	}
 	r.reply.Turn = c.Turn
+	if !before {
+		r.reply.Captured += len(c.Paths)
+	}
 	for _, g := range c.Gaps {
-		r.warnings("not captured: %s: %s", g.Reason, g.Tool)
+		what := g.Tool
+		if g.Path != "" {
+			what = short(string(g.Path))
+		}
+		r.warnings("not captured: %s: %s", g.Reason, what)
 	}
 	return nil
 }
