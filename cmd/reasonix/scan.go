@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"reasonix/internal/capture"
+	"reasonix/internal/config"
 	"reasonix/internal/place"
 	"reasonix/internal/view"
 )
@@ -21,8 +22,20 @@ func scanCommand(a *app) *cli.Command {
 		Category: "agents",
 		Description: "Makes the store where there is none. What lies under ignore rules is left out, and so is what is\n" +
 			"over the limits: reasonix doctor shows both. Interrupt it at any time: the next scan goes on.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "max-file-size", Usage: "leave out files over `SIZE`, or none for no limit"},
+			&cli.StringFlag{Name: "max-files", Usage: "cover at most `N` files, or none"},
+			&cli.StringFlag{Name: "max-bytes", Usage: "read at most `SIZE` that no scan has seen, or none"},
+			&cli.StringFlag{Name: "deadline", Usage: "stop after `TIME`, such as 30s"},
+		},
 		Action: a.scan,
 	}
+}
+
+// scanFlags are the settings that flags of scan change for this time.
+var scanFlags = map[string]string{
+	"max-file-size": "capture.max_file_size", "max-files": "capture.max_files",
+	"max-bytes": "capture.max_bytes", "deadline": "capture.scan_deadline",
 }
 
 type scanJSON struct {
@@ -43,6 +56,16 @@ func (a *app) scan(c *cli.Context) error {
 		return err
 	}
 	defer w.Close()
+	set, err := config.Load(a.env)
+	for flag, name := range scanFlags {
+		if err == nil && c.IsSet(flag) {
+			err = set.Set(name, c.String(flag))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	w.Capture.Scanning = a.scanning(set, w.Root.Path())
 	if why := w.Capture.Scanning.Never; why != "" {
 		return withHint(fmt.Errorf("%w: %s", errNotScanned, why), "edits that an agent's tools announce are captured nevertheless")
 	}

@@ -135,6 +135,19 @@ func Load(env func(string) string) (Settings, error) {
 	return s, err
 }
 
+// Set changes one setting by its name in the file, as a flag does.
+func (s *Settings) Set(name, text string) error {
+	for _, one := range settings {
+		if one.name == name {
+			if err := one.parse(s, text); err != nil {
+				return fmt.Errorf("%w: %s = %q: %w", ErrInvalid, name, text, err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s is not known", ErrInvalid, name)
+}
+
 // Explain is Load with where each setting comes from.
 func Explain(env func(string) string) (Settings, []Setting, error) {
 	s := Settings{File: File(env)}

@@ -94,6 +94,18 @@ func TestLoadTellsWhatItCannotUse(t *testing.T) {
 	}
 }
 
+func TestSet(t *testing.T) {
+	var s Settings
+	if err := s.Set("capture.max_file_size", "2MiB"); err != nil || s.MaxFile != 2<<20 {
+		t.Errorf("%d, %v", s.MaxFile, err)
+	}
+	for name, text := range map[string]string{"capture.max_files": "many", "capture.other": "1"} {
+		if err := s.Set(name, text); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestExplain: every setting is listed with where it comes from.
 func TestExplain(t *testing.T) {
 	_, all, err := Explain(home(t, "[capture]\nmax_files = 9", "REASONIX_SCAN=never"))
