@@ -51,11 +51,6 @@ func (a *app) scan(c *cli.Context) error {
 	if c.Args().Present() {
 		return badUsage("scan takes no arguments; -C names another workspace")
 	}
-	w, err := a.openOrMake(c.Context)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	set, err := config.Load(a.env)
 	for flag, name := range scanFlags {
 		if err == nil && c.IsSet(flag) {
@@ -65,9 +60,14 @@ func (a *app) scan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	w, err := a.openOrMake(c.Context, set)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
 	w.Capture.Scanning = a.scanning(set, w.Root.Path())
-	if why := w.Capture.Scanning.Never; why != "" {
-		return withHint(fmt.Errorf("%w: %s", errNotScanned, why), "edits that an agent's tools announce are captured nevertheless")
+	if err := refusal(w.Capture.Scanning); err != nil {
+		return err
 	}
 	out := scanJSON{}
 	progress := a.scanProgress()
@@ -124,14 +124,25 @@ func (a *app) scanProgress() func(contents int, bytes int64, done bool) {
 	}
 }
 
-// openOrMake opens the workspace's store, or makes it.
-func (a *app) openOrMake(ctx context.Context) (*world, error) {
+// refusal says that a workspace is not scanned, where it is not.
+func refusal(s capture.Scanning) error {
+	if s.Never == "" {
+		return nil
+	}
+	return withHint(fmt.Errorf("%w: %s", errNotScanned, s.Never), "edits that an agent's tools announce are captured nevertheless")
+}
+
+// openOrMake opens the workspace's store, or makes it where it is to be scanned.
+func (a *app) openOrMake(ctx context.Context, set config.Settings) (*world, error) {
 	p, err := a.find()
 	create := errors.Is(err, place.ErrNoStore)
 	if create {
 		var root string
 		if root, err = place.Canonical(a.dir()); err != nil {
 			return nil, a.noFolder(err)
+		}
+		if err := refusal(a.scanning(set, root)); err != nil {
+			return nil, err
 		}
 		p, err = a.where().Make(root)
 	}

@@ -300,6 +300,22 @@ func TestStoreThatWasNeverBegun(t *testing.T) {
 }
 
 // A store that may not be written can still be looked at.
+// TestNotScanned: home, the root of the file system and folders for temporary files are not
+// scanned; what lies in them is.
+func TestNotScanned(t *testing.T) {
+	w := newTown(t)
+	tmp := w.mkdir("tmp")
+	w.where.Temp = append(w.where.Temp, tmp)
+	for root, never := range map[string]bool{
+		filepath.Join(w.base, "home"): true, tmp: true, "/": true,
+		w.mkdir("home/p"): false, w.mkdir("tmp/p"): false, w.mkdir("p"): false,
+	} {
+		if why := w.where.NotScanned(root); (why != "") != never {
+			t.Errorf("%s: %q", root, why)
+		}
+	}
+}
+
 func TestReadOnlyStore(t *testing.T) {
 	if asuser.Ran(t) {
 		return
