@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -14,11 +15,36 @@ import (
 	"reasonix/store"
 )
 
-// edit is one tool call of the scripted agent: the paths that it announces, and what it does.
+// edit is one tool call of the scripted agent: the paths that it announces, and what it does. A
+// command announces none.
 type edit struct {
 	tool  string
 	paths []string
 	do    func() error
+}
+
+// command stands for a shell command, which the agent cannot announce the paths of. It is done
+// here, since there may be no shell.
+func (d *demo) command(do func() error) edit { return edit{"bash", nil, do} }
+
+// tidy is what such a command does: it rewrites, moves, makes and removes.
+func (d *demo) tidy() error {
+	for _, name := range []string{"run.sh", "helper/help.go"} {
+		b, err := os.ReadFile(d.abs(name))
+		if err == nil {
+			err = os.WriteFile(d.abs(name), append(b, "# tidied\n"...), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		os.Rename(d.abs("helper/deep"), d.abs("deep")),
+		os.Remove(d.abs("build")),
+		os.MkdirAll(d.abs("out/new"), 0o750),
+		os.WriteFile(d.abs("out/new/report.txt"), []byte("all tidy\n"), 0o640),
+		os.Remove(d.abs("logo.bin")),
+	)
 }
 
 func (d *demo) abs(name string) string { return filepath.Join(d.dir, filepath.FromSlash(name)) }
@@ -129,6 +155,7 @@ func (d *demo) script(files []string) []struct {
 			}},
 			d.chmod("run.sh", 0o700),
 		}},
+		{"Tidy up with a command", []edit{d.command(d.tidy)}},
 		{"Review forty files", every},
 	}
 }
@@ -179,14 +206,7 @@ func (d *demo) turn(prompt string, edits []edit) error {
 	}
 	d.said = append(d.said, user)
 	for i, e := range edits {
-		call := agent.Edit{Call: fmt.Sprintf("call-%d", i), Tool: e.tool, Paths: e.paths}
-		if _, err := d.record.BeforeEdit(d.ctx, d.session, call); err != nil {
-			return err
-		}
-		if err := e.do(); err != nil {
-			return err
-		}
-		if _, err := d.record.AfterEdit(d.ctx, d.session, call); err != nil {
+		if err := d.call(fmt.Sprintf("call-%d", i), e); err != nil {
 			return err
 		}
 	}
@@ -194,6 +214,29 @@ func (d *demo) turn(prompt string, edits []edit) error {
 		return err
 	}
 	return d.record.EndTurn(d.ctx, d.session, store.TurnDone)
+}
+
+// call announces a tool call, makes it and reports it.
+func (d *demo) call(id string, e edit) error {
+	edit, exec := agent.Edit{Call: id, Tool: e.tool, Paths: e.paths}, agent.Exec{Call: id, Tool: e.tool}
+	var err error
+	if e.paths == nil {
+		_, err = d.record.BeforeExec(d.ctx, d.session, exec)
+	} else {
+		_, err = d.record.BeforeEdit(d.ctx, d.session, edit)
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.do(); err != nil {
+		return err
+	}
+	if e.paths == nil {
+		_, err = d.record.AfterExec(d.ctx, d.session, exec)
+	} else {
+		_, err = d.record.AfterEdit(d.ctx, d.session, edit)
+	}
+	return err
 }
 
 func (d *demo) say(role, text string) error {
