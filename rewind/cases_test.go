@@ -354,6 +354,54 @@ func TestCaseBothAfterCompaction(t *testing.T) {
 	}
 }
 
+// TestCaseTwoCompactions: turns keep their numbers and boundaries, and a rewind to before both
+// brings every message back.
+func TestCaseTwoCompactions(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.close()
+	ctx := t.Context()
+	for i := range 4 {
+		w.edits(0, "a", fmt.Sprintf("644:%d", i))
+		w.say(0, fmt.Sprint("message ", i))
+		if i == 1 || i == 2 {
+			w.must(w.recorder.Compact(ctx, w.ids[0], 0, -1, []jsonRaw{jsonRaw(fmt.Sprintf(`{"role":"system","content":"summary %d"}`, i))}))
+		}
+	}
+	effective := func() (all []string) {
+		w.must(w.capture.Store.View(ctx, func(tx *store.Tx) error {
+			s, err := tx.Session(w.ids[0])
+			if err != nil {
+				return err
+			}
+			for m, err := range tx.Effective(s.Head) {
+				if err != nil {
+					return err
+				}
+				all = append(all, string(m.JSON))
+			}
+			return nil
+		}))
+		return all
+	}
+	if got := effective(); len(got) != 2 || !strings.Contains(got[0], "summary 2") || !strings.Contains(got[1], "message 3") {
+		t.Errorf("after both: %q", got)
+	}
+	if n := w.messagesOf(0); n != 4 {
+		t.Errorf("the full line has %d messages, 4 were said", n)
+	}
+	for turn, want := range map[int]string{3: "summary 2", 2: "summary 1", 1: "message 0"} {
+		w.do(rewind.Request{Turn: turn})
+		if got := effective(); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("rewound to %d: %q, want %s", turn, got, want)
+		}
+		w.same(fmt.Sprint("files at ", turn), map[string]string{"a": fmt.Sprintf("644:%d", turn-1)})
+		w.do(rewind.Request{Kind: store.OpUndo})
+		if got := effective(); len(got) != 2 {
+			t.Errorf("undone: %q", got)
+		}
+	}
+}
+
 func TestCaseTheOldLineStaysReachable(t *testing.T) {
 	w := newWorld(t, 1)
 	defer w.close()
