@@ -18,6 +18,9 @@ type Index struct {
 	root     *node
 	pins     *pins
 	complete bool // the scan came to its end
+	// A scan that found other rules did not come to its end: folders that it did not reach still
+	// hold what older rules let in, and prove nothing.
+	mixed    bool
 	link     link // what the next part follows on
 	n, files int  // paths; of them those that are no folders
 }
@@ -105,7 +108,7 @@ func (x *Index) State(p store.Path) store.State {
 		pin = pin.at(name)
 		e, ok := at.find(name)
 		switch {
-		case !ok && x.complete && at.proves(name, pin != nil, bad, rules.In(string(folder), at.marked)):
+		case !ok && !x.mixed && at.proves(name, pin != nil, bad, rules.In(string(folder), at.marked)):
 			return store.AbsentState
 		case !ok:
 			return store.UncapturedState

@@ -72,7 +72,7 @@ func (d *decoder) part(b []byte, first bool) error {
 	if r.bad || r.at != len(r.b) {
 		return errPart
 	}
-	d.x.complete = flags&partComplete != 0
+	d.x.complete, d.x.mixed = flags&partComplete != 0, flags&partMixed != 0
 	return nil
 }
 

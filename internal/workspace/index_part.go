@@ -19,6 +19,7 @@ const (
 	partTree     = 1
 	partChanges  = 2
 	partComplete = 1 // flag: the scan came to its end
+	partMixed    = 2 // flag: it did not, and found other rules than those of its base
 	partHead     = len(partMagic) + 2 + len(link{})
 )
 
@@ -75,9 +76,12 @@ func newPart(kind byte, at link) *partWriter {
 }
 
 // seal ends the part and returns it, and where it ends.
-func (w *partWriter) seal(complete bool) ([]byte, link) {
+func (w *partWriter) seal(complete, mixed bool) ([]byte, link) {
 	if complete {
 		w.b[len(partMagic)+1] |= partComplete
+	}
+	if mixed {
+		w.b[len(partMagic)+1] |= partMixed
 	}
 	sum := checksum(w.b)
 	return append(w.b, sum[:]...), sum
@@ -205,7 +209,7 @@ func (x *Index) Encode() []byte {
 	w.uint(uint64(nodes))
 	w.uint(uint64(entries))
 	w.tree(x.root)
-	part, _ := w.seal(x.complete)
+	part, _ := w.seal(x.complete, x.mixed)
 	return part
 }
 

@@ -79,7 +79,7 @@ func (w *worker) before(name string, e *entry) store.State {
 		return e.state
 	case v.wasAbsent:
 		return store.AbsentState
-	case e != nil || v.base == nil || !w.s.base.complete:
+	case e != nil || v.base == nil || w.s.base.mixed:
 		return store.UncapturedState
 	}
 	if w.old == nil {

@@ -181,6 +181,9 @@ func (w *worker) look(ctx context.Context) error {
 	}
 	marked := w.marked(listing, listed)
 	v.changed = v.changed || !rules.same(base.rules)
+	if v.changed && v.base != nil {
+		w.s.rec.otherRules()
+	}
 	w.rematch = v.changed || !slices.Equal(marked, base.marked)
 	if w.rematch && !listed {
 		if err := list(); err != nil {

@@ -31,6 +31,7 @@ type recorder struct {
 	batch   Batch
 	full    bool // the next part is the first of a new index
 	was     bool // the base is complete
+	mixed   bool // folders not reached may hold what older rules let in
 	link    link
 	changed []Change
 	gaps    []store.Gap
@@ -39,7 +40,7 @@ type recorder struct {
 }
 
 func newRecorder(o ScanOptions, base *Index, pinned []store.Path) *recorder {
-	r := &recorder{o: o, base: o.Base != nil, full: o.Base == nil, was: base.complete, link: base.link}
+	r := &recorder{o: o, base: o.Base != nil, full: o.Base == nil, was: base.complete, mixed: base.mixed, link: base.link}
 	r.begin()
 	for _, p := range pinned {
 		r.part.b = append(r.part.b, opPin)
@@ -118,6 +119,13 @@ func (r *recorder) add(ctx context.Context, folder store.Path, f *findings) erro
 	return r.commit(ctx, false)
 }
 
+// otherRules says that a folder has other rules than the base.
+func (r *recorder) otherRules() {
+	r.mu.Lock()
+	r.mixed = true
+	r.mu.Unlock()
+}
+
 // end commits the rest. A scan that changed nothing has none.
 func (r *recorder) end(ctx context.Context, complete bool, gaps []store.Gap) error {
 	r.mu.Lock()
@@ -134,7 +142,7 @@ func (r *recorder) end(ctx context.Context, complete bool, gaps []store.Gap) err
 func (r *recorder) commit(ctx context.Context, complete bool) error {
 	b := r.batch
 	b.Full = r.full
-	b.Part, r.link = r.part.seal(complete)
+	b.Part, r.link = r.part.seal(complete, r.mixed && !complete)
 	r.full, r.was = false, complete
 	r.changed = append(r.changed, b.Changed...)
 	r.gaps = append(r.gaps, b.Gaps...)

@@ -187,7 +187,7 @@ func (s *scan) finish(ctx context.Context, root *visit) (Scan, error) {
 	if err := s.rec.end(ctx, complete, gaps); err != nil {
 		return Scan{}, err
 	}
-	x := &Index{root: root.assemble(), pins: s.pins, complete: complete, link: s.rec.link}
+	x := &Index{root: root.assemble(), pins: s.pins, complete: complete, mixed: s.rec.mixed && !complete, link: s.rec.link}
 	x.count()
 	slices.SortStableFunc(s.rec.gaps, func(a, b store.Gap) int { return comparePaths(a.Path, b.Path) })
 	changed := s.rec.changed
