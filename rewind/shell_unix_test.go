@@ -87,15 +87,15 @@ func TestShell(t *testing.T) {
 		"out/old.bin": "built before\n", "keep.o": "object\n",
 	}
 	cases := map[string]string{
-		"sed -i":            `sed -i.bak s/main/other/ main.go && rm main.go.bak`,
-		"rm -r":             `rm -r a empty`,
-		"mv":                `mv a z && mv main.go renamed.go`,
-		"cp -r":             `cp -r copy copied && echo more >> copied/one`,
-		"chmod":             `chmod 755 run.sh && chmod 700 a`,
-		"ln -s":             `ln -s main.go link && ln -sf ../copy a/c.txt`,
-		"kinds":             `rm main.go && mkdir main.go && touch main.go/inner && rm -r copy && echo file > copy`,
-		"checkout":          `cp main.go /dev/null; printf 'package main // committed\n' > main.go && printf 'dirty gone\n' > a/c.txt`,
-		"odd names":         `printf x > 'x y/é
+		"sed -i":   `sed -i.bak s/main/other/ main.go && rm main.go.bak`,
+		"rm -r":    `rm -r a empty`,
+		"mv":       `mv a z && mv main.go renamed.go`,
+		"cp -r":    `cp -r copy copied && echo more >> copied/one`,
+		"chmod":    `chmod 755 run.sh && chmod 700 a`,
+		"ln -s":    `ln -s main.go link && ln -sf ../copy a/c.txt`,
+		"kinds":    `rm main.go && mkdir main.go && touch main.go/inner && rm -r copy && echo file > copy`,
+		"checkout": `cp main.go /dev/null; printf 'package main // committed\n' > main.go && printf 'dirty gone\n' > a/c.txt`,
+		"odd names": `printf x > 'x y/é
 .txt' && touch -- -dash 'trail ' && mkdir 'new dir' && touch 'new dir/q"\'`,
 		"empty folder":      `mkdir -p n1/n2/n3 && rmdir empty`,
 		"truncate":          `: > main.go`,

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -40,8 +39,12 @@ func newField(b *testing.B, dir string) *field {
 // goSource copies the source of Go: 11,000 files.
 func goSource(b *testing.B) string {
 	b.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
 	dir := filepath.Join(b.TempDir(), "src")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(runtime.GOROOT(), "src"))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(strings.TrimSpace(string(root)), "src"))); err != nil {
 		b.Fatal(err)
 	}
 	return dir
