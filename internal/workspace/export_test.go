@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 
 	"reasonix/store"
@@ -33,4 +35,22 @@ func dump(all map[string]string, p store.Path, n *node) {
 			dump(all, join(p, e.name), e.node)
 		}
 	}
+}
+
+// WithBatch is o with batches of n entries.
+func (o ScanOptions) WithBatch(n int) ScanOptions {
+	o.batch = n
+	return o
+}
+
+// StopWith is o for a scan that stops when soft ends.
+func (o ScanOptions) StopWith(soft context.Context) ScanOptions {
+	o.soft = soft
+	return o
+}
+
+// Seal is part with the checksum that it should have.
+func Seal(part []byte) []byte {
+	sum := checksum(part)
+	return append(bytes.Clone(part), sum[:]...)
 }

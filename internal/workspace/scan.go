@@ -31,6 +31,9 @@ type ScanOptions struct {
 
 	// Reserve is the time before ctx's deadline at which the scan stops cleanly.
 	Reserve time.Duration
+
+	batch int             // entries of a batch, 0 means batchEntries: for tests
+	soft  context.Context // ends when the scan is to stop, nil means by Reserve: for tests
 }
 
 // Batch is what has to be kept together, in one transaction: then a kill at any moment leaves
@@ -88,6 +91,9 @@ func (r *Root) Scan(ctx context.Context, o ScanOptions) (Scan, error) {
 	s := &scan{r: r, o: o, soft: soft, base: o.Base, protected: r.protectedIDs()}
 	if s.base == nil {
 		s.base = &Index{root: &node{}}
+	}
+	if o.soft != nil {
+		s.soft = o.soft
 	}
 	s.more = sync.NewCond(&s.mu)
 	s.budgetBytes.Store(o.MaxBytes)

@@ -390,7 +390,7 @@ func playScans(t *testing.T, seed uint64) {
 		}
 		recorded = append(recorded, now...)
 		after := takeSnapshot(t, w.dir, recorded, 12)
-		got := p.scan(roots[p.rnd.IntN(2)], workspace.ScanOptions{Recorded: now, MaxFile: 12})
+		got := p.scan(roots[p.rnd.IntN(2)], workspace.ScanOptions{Recorded: now, MaxFile: 12}.WithBatch(p.rnd.IntN(9)))
 		if !got.Complete {
 			t.Fatal("not complete")
 		}

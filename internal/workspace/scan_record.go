@@ -41,6 +41,9 @@ type recorder struct {
 
 func newRecorder(o ScanOptions, base *Index, pinned []store.Path) *recorder {
 	r := &recorder{o: o, base: o.Base != nil, full: o.Base == nil, was: base.complete, mixed: base.mixed, link: base.link}
+	if r.o.batch == 0 {
+		r.o.batch = batchEntries
+	}
 	r.begin()
 	for _, p := range pinned {
 		r.part.b = append(r.part.b, opPin)
@@ -112,7 +115,7 @@ func (r *recorder) add(ctx context.Context, folder store.Path, f *findings) erro
 		r.batch.Changed = append(r.batch.Changed, f.changed...)
 	}
 	f.reset()
-	if r.entries < batchEntries && r.bytes < batchBytes {
+	if r.entries < r.o.batch && r.bytes < batchBytes {
 		r.mu.Unlock()
 		return nil
 	}
