@@ -75,7 +75,7 @@ func (r *reference) commit(m refMove, p *refPlan) {
 	if p.target == nil || m.stays {
 		var rows []refRow
 		for path, s := range p.steps {
-			rows = append(rows, refRow{path, s.from, s.to, true})
+			rows = append(rows, refRow{path: path, before: s.from, after: s.to, agent: true})
 		}
 		to = r.below(from, store.RestoreNode, rows)
 	} else {
@@ -87,11 +87,11 @@ func (r *reference) commit(m refMove, p *refPlan) {
 	switch m.kind {
 	case store.OpFork:
 		r.seal(to)
-		s.head = from
-		r.sessions = append(r.sessions, &refSession{head: to})
+		s.head, s.updated = from, r.now
+		r.sessions = append(r.sessions, &refSession{head: to, updated: r.now})
 		r.current = len(r.sessions) - 1
 	case store.OpSwitch:
-		s.head = from
+		s.head, s.updated = from, r.now
 		if m.to != m.session {
 			r.move(r.sessions[m.to], to)
 		}
@@ -109,7 +109,7 @@ func (r *reference) move(s *refSession, to *refNode) {
 			r.seal(s.open)
 		}
 	}
-	s.head = to
+	s.head, s.updated = to, r.now
 }
 
 // below adds a node with rows, by path; without rows there is no node.
@@ -146,7 +146,7 @@ func (r *reference) carried(p *refPlan, from *refNode) []refRow {
 			there, agent = s.from, true
 		}
 		if there != unknown && there != r.disk[path] {
-			rows = append(rows, refRow{path, there, r.disk[path], agent})
+			rows = append(rows, refRow{path: path, before: there, after: r.disk[path], agent: agent})
 		}
 	}
 	return rows

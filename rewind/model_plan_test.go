@@ -139,6 +139,7 @@ func (r *reference) plan(m refMove) *refPlan {
 		steps: map[string]refStep{}, left: map[string]bool{}, conflicts: map[string]bool{},
 	}
 	p.target, p.asked = r.asks(m)
+	overlap := overlapping(s.head, p.target)
 	hold := map[string]bool{}
 	if m.of != nil {
 		for path, s := range m.of.moved {
@@ -163,7 +164,7 @@ func (r *reference) plan(m refMove) *refPlan {
 		}
 		newest := s.head.newest(path)
 		if was != unknown && was != disk {
-			row := refRow{path, was, disk, announced(s.calls, path)}
+			row := refRow{path: path, before: was, after: disk, agent: announced(s.calls, path)}
 			p.looked[path], newest = row, &row
 			q.agent = q.agent || row.agent
 		}
@@ -175,6 +176,7 @@ func (r *reference) plan(m refMove) *refPlan {
 		case !q.agent && (!pinned || pin.left):
 			p.left[path] = true
 		case foreign && p.clash(m, path, false):
+		case overlap[path] && !pinned && p.clash(m, path, false):
 		default:
 			p.steps[path] = refStep{from: disk, to: want}
 		}
@@ -183,7 +185,7 @@ func (r *reference) plan(m refMove) *refPlan {
 	for path, step := range p.steps {
 		was := s.head.known(path)
 		if _, ok := p.looked[path]; !ok && step.implied && was != unknown && was != step.from {
-			p.looked[path] = refRow{path, was, step.from, false}
+			p.looked[path] = refRow{path: path, before: was, after: step.from}
 		}
 	}
 	return p

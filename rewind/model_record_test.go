@@ -8,7 +8,9 @@ import (
 )
 
 // event notes that something of session s was recorded.
-func (r *reference) event(s int) { r.current, r.sessions[s].last = s, r.now }
+func (r *reference) event(s int) {
+	r.current, r.sessions[s].last, r.sessions[s].updated = s, r.now, r.now
+}
 
 // writable is the node that takes the session's rows and messages.
 func (r *reference) writable(s *refSession) *refNode {
@@ -24,7 +26,7 @@ func (r *reference) writable(s *refSession) *refNode {
 
 func (r *reference) begin() {
 	root := r.child(r.sessions[r.current].head, store.RootNode)
-	r.sessions = append(r.sessions, &refSession{head: root, open: root})
+	r.sessions = append(r.sessions, &refSession{head: root, open: root, updated: r.now})
 	r.current = len(r.sessions) - 1
 }
 
@@ -37,11 +39,11 @@ func (r *reference) beginTurn(s *refSession) {
 // touched records the agent's change of a path that the line knew as was.
 func (r *reference) touched(s *refSession, p, was string) {
 	n := r.writable(s)
-	if i := n.last(p); i >= 0 && n.rows[i].agent {
+	if i := n.last(p); i >= 0 && n.rows[i].agent && !n.rows[i].shell {
 		n.rows[i].after = r.disk[p]
 		return
 	}
-	n.rows = append(n.rows, refRow{p, was, r.disk[p], true})
+	n.rows = append(n.rows, refRow{path: p, before: was, after: r.disk[p], agent: true})
 }
 
 // endTurn looks at the paths of the turn and of its calls, then seals.
@@ -49,6 +51,7 @@ func (r *reference) endTurn(s *refSession) {
 	if s.turn == nil {
 		return
 	}
+	r.look(s)
 	called, paths := map[string]bool{}, map[string]bool{}
 	for _, c := range s.calls {
 		for _, p := range c.paths {
@@ -67,7 +70,7 @@ func (r *reference) endTurn(s *refSession) {
 			r.touched(s, p, was)
 		default:
 			n := r.writable(s)
-			n.rows = append(n.rows, refRow{p, was, r.disk[p], false})
+			n.rows = append(n.rows, refRow{path: p, before: was, after: r.disk[p]})
 		}
 	}
 	s.calls = nil
@@ -134,15 +137,15 @@ func (r *reference) before(session int, key string, names []string) {
 			r.touched(s, p, was)
 			continue
 		case was != unknown && was != state:
-			n.rows = append(n.rows, refRow{p, was, state, false})
+			n.rows = append(n.rows, refRow{path: p, before: was, after: state})
 		case was != unknown:
-			if i := n.last(p); i >= 0 && n.rows[i].agent {
+			if i := n.last(p); i >= 0 && n.rows[i].agent && !n.rows[i].shell {
 				continue
 			}
 		}
-		n.rows = append(n.rows, refRow{p, state, state, true})
+		n.rows = append(n.rows, refRow{path: p, before: state, after: state, agent: true})
 	}
-	s.calls = append(s.calls, &refCall{key, n, paths})
+	s.calls = append(s.calls, &refCall{key: key, node: n, paths: paths})
 	r.event(session)
 }
 
@@ -152,7 +155,7 @@ func (r *reference) after(session int, key string, names []string) {
 	paths := r.named(names)
 	var ended []*refCall
 	for _, c := range s.calls {
-		if c.key == key {
+		if c.key == key && !c.exec {
 			ended = append(ended, c)
 			paths = append(paths, c.paths...)
 		}

@@ -24,8 +24,9 @@ type model struct {
 	*world
 	ref    *reference
 	seed   uint64
-	names  []string // that paths are made of
-	open   []call   // left open by their turns
+	names  []string  // that paths are made of
+	open   []call    // left open by their turns
+	runs   []command // likewise
 	starts map[*refNode]folder
 	dirty  map[string]bool // paths that somebody changed and did not announce, or two sessions did
 	owner  map[string]int
@@ -63,7 +64,8 @@ func (m *model) step(n int) {
 	m.rnd = rand.New(rand.NewPCG(m.seed, uint64(n)+1))
 	m.value = (n + 1) * 1000
 	pause := []int{7, 23, 23, 23, 23, 1201}[m.rnd.IntN(6)]
-	m.clock, m.ref.now = m.clock.Add(time.Duration(pause)*time.Second), m.ref.now+pause
+	// Within a step the stored time, in milliseconds, does not change.
+	m.clock, m.ref.now = m.clock.Truncate(time.Second).Add(time.Duration(pause)*time.Second), m.ref.now+pause
 	m.note("step %d, %d s later", n, pause)
 	if m.rnd.IntN(5) == 0 {
 		m.byHand()

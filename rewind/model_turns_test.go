@@ -100,6 +100,10 @@ func (m *model) after(c call) {
 func (m *model) act(s int) {
 	var open []call
 	for range m.rnd.IntN(7) {
+		if m.rnd.IntN(5) == 0 {
+			m.exec(s)
+			continue
+		}
 		if m.rnd.IntN(8) == 0 {
 			m.byHand()
 		}
@@ -167,6 +171,9 @@ func (m *model) beginTurn(s int) {
 		_, err := m.recorder.BeginTurn(m.t.Context(), m.ids[s], key, "prompt", []json.RawMessage{raw})
 		m.must(err)
 	}
+	if m.ref.sessions[s].turn == nil {
+		m.ref.look(m.ref.sessions[s])
+	}
 	m.ref.beginTurn(m.ref.sessions[s])
 	head := m.ref.sessions[s].head
 	m.starts[head] = maps.Clone(m.ref.disk)
@@ -193,6 +200,9 @@ func (m *model) turn() {
 // late is an event after the fact: the end of a call from before, whose turn may be over, or
 // of one that nobody announced.
 func (m *model) late() {
+	if m.lateExec() {
+		return
+	}
 	if len(m.open) > 0 && m.rnd.IntN(3) > 0 {
 		i := m.rnd.IntN(len(m.open))
 		m.perform(m.open[i])

@@ -13,6 +13,7 @@ type reference struct {
 	sessions []*refSession
 	current  int
 	ops      []*refOp
+	index    folder // what the last scan saw; nil before the first
 	now      int // seconds
 }
 
@@ -26,6 +27,7 @@ type refSession struct {
 	head, open, turn *refNode // open takes rows and messages; turn is the open one
 	calls            []*refCall
 	last             int // when its last event came
+	updated          int // when its last event or operation did
 }
 
 type refNode struct {
@@ -36,17 +38,21 @@ type refNode struct {
 	msgs    []string
 	summary string // of a compaction: what stands for the first compacted messages
 	covers  int
+	overlap map[string]bool // paths that commands of several sessions may have written
 }
 
 type refRow struct {
 	path, before, after string
 	agent               bool
+	shell               bool // of a command
 }
 
 type refCall struct {
-	key   string
-	node  *refNode
-	paths []string
+	key     string
+	node    *refNode
+	paths   []string
+	exec    bool // a command, which announces no paths
+	started int
 }
 
 func newReference() *reference {

@@ -1,6 +1,9 @@
 package capture
 
 import (
+	"slices"
+	"strings"
+
 	"reasonix/internal/workspace"
 	"reasonix/store"
 )
@@ -22,6 +25,7 @@ func (s *scan) record(tx *store.WriteTx, changed []workspace.Change, gaps []stor
 		return err
 	}
 	changed = unannounced(changed, running)
+	slices.SortFunc(changed, func(a, b workspace.Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	paths := make([]store.Path, len(changed))
 	for i, ch := range changed {
 		paths[i] = ch.Path
@@ -163,11 +167,11 @@ func (s *scan) others(tx *store.WriteTx, commands []command, paths []store.Path)
 	return all, nil
 }
 
-// recorded reports whether another session than id has recorded the present state of a path: an
-// edit of its own, or an operation. Then no command of id has to answer for it.
+// recorded reports whether another session than id has recorded the present state of a path as
+// its own doing: an edit, or an operation. Then no command of id has to answer for it.
 func (o others) recorded(id store.SessionID, ch workspace.Change) bool {
 	for other, known := range o {
-		if k := known[ch.Path]; other != id && k != nil && k.After == ch.State && k.Source != store.SourceShell {
+		if k := known[ch.Path]; other != id && k != nil && k.After == ch.State && k.Origin == store.Agent && k.Source != store.SourceShell {
 			return true
 		}
 	}
