@@ -14,7 +14,7 @@ type reference struct {
 	current  int
 	ops      []*refOp
 	index    folder // what the last scan saw; nil before the first
-	now      int // seconds
+	now      int    // seconds
 }
 
 // What a line may say of a path beside the states of a folder.
