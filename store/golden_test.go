@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // released are the migrations that stores in the field have run: they never change.
 var released = map[string]string{
 	"0001_history.sql": "4ec31200853289a97be522d89d90b1d2f155c368ecedd01868dece965f98260a",
+	"0002_scan.sql":    "62772a1b41170d2b5ccedc3b25492fb2899594085d51605340bb3b429ee1b4f0",
 }
 
 func TestReleasedMigrationsNeverChange(t *testing.T) {
@@ -97,6 +99,9 @@ func golden(ctx context.Context, s *store.Store) error {
 		if err := tx.EndTurn(ses.ID, store.TurnDone); err != nil {
 			return err
 		}
+		if err := tx.AddScanPart([]byte("a part"), true, 1); err != nil { // since schema 2
+			return err
+		}
 		fork, err := tx.CreateSession(store.NewSession{Name: "fork", Head: turn.Node.Parent, Parent: ses.ID, ForkTurn: 0, ForkMsg: 1})
 		if err != nil {
 			return err
@@ -114,7 +119,7 @@ func TestGoldenStores(t *testing.T) {
 	const dir = "../testdata/stores"
 	if os.Getenv("REASONIX_NEW_GOLDEN") != "" {
 		at, n := time.Unix(1_800_000_000, 0), 0
-		s, err := store.Open(t.Context(), filepath.Join(dir, "v1.db"), store.Options{
+		s, err := store.Open(t.Context(), filepath.Join(dir, fmt.Sprintf("v%d.db", len(released))), store.Options{
 			Create: &store.Workspace{Root: "/workspace", Device: 1, Inode: 2},
 			Now:    func() time.Time { return at },
 			NewID:  func() store.SessionID { n++; return store.SessionID(fmt.Sprintf("golden%02d", n)) },
@@ -164,6 +169,10 @@ func TestGoldenStores(t *testing.T) {
 			fork, ferr := tx.Session("golden02")
 			if ferr != nil || fork.Parent != "golden01" || fork.Messages != 1 || fork.Turns != 0 {
 				t.Errorf("%s: fork %+v, %v", f, fork, ferr)
+			}
+			index, ierr := tx.ScanIndex()
+			if before2 := strings.HasSuffix(f, "v1.db"); ierr != nil || (len(index.Parts) == 0) != before2 {
+				t.Errorf("%s: index %q, %v", f, index.Parts, ierr)
 			}
 			return err
 		})
