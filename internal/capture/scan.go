@@ -118,6 +118,10 @@ func (c *Capturer) Scan(ctx context.Context, id store.SessionID, ended bool) (Sc
 	if s.base == nil {
 		err = s.compare(ctx, found.Index)
 	}
+	if err == nil && found.Complete && s.pile > maxPile+s.whole/4 {
+		whole := found.Index.Encode()
+		err = c.Store.Update(ctx, func(tx *store.WriteTx) error { return tx.AddScanPart(whole, true, s.mark) })
+	}
 	if err == nil && found.Complete && s.unscanned {
 		err = c.Store.Update(ctx, func(tx *store.WriteTx) error { return tx.EndUnscanned() })
 	}
@@ -138,6 +142,10 @@ func (c *Capturer) note(ctx context.Context, id store.SessionID, g store.Gap) er
 	})
 }
 
+// maxPile is how many bytes of parts may lie on the whole index before all are made one: a pile
+// is slow to read, a whole index is much to write for a change of one file.
+const maxPile = 32 << 10
+
 // scan is one scan being recorded.
 type scan struct {
 	c         *Capturer
@@ -148,6 +156,8 @@ type scan struct {
 	recorded  []store.Path
 	mark      store.ScanMark
 	unscanned bool // calls wait for a scan to close them
+	whole     int  // bytes of the part that holds the whole index; 0 for none yet
+	pile      int  // bytes of the parts on top of it
 	contents  int  // stored so far
 	bytes     int64
 }
@@ -162,6 +172,13 @@ func (c *Capturer) newScan(ctx context.Context, id store.SessionID, ended bool) 
 		// The index is a cache: a damaged one is made anew.
 		if s.base, err = workspace.DecodeParts(index.Parts); err != nil || s.base == nil {
 			s.base, index = nil, store.ScanIndex{}
+		}
+		for i, part := range index.Parts {
+			if i == 0 && workspace.IsWhole(part) {
+				s.whole = len(part)
+			} else {
+				s.pile += len(part)
+			}
 		}
 		if s.recorded, s.mark, err = tx.PathsSince(index); err != nil {
 			return err
@@ -192,6 +209,7 @@ func (s *scan) commit(ctx context.Context, b workspace.Batch) error {
 		if err := tx.AddScanPart(b.Part, b.Full, s.mark); err != nil {
 			return err
 		}
+		s.pile += len(b.Part)
 		return s.record(tx, b.Changed, b.Gaps)
 	})
 }

@@ -213,6 +213,10 @@ func (x *Index) Encode() []byte {
 	return part
 }
 
+// IsWhole reports whether a part is one that Encode made: those that scans emit hold changes, also
+// the first ones, and take longer to read.
+func IsWhole(part []byte) bool { return len(part) > len(partMagic) && part[len(partMagic)] == partTree }
+
 func (n *node) sizes(nodes, entries *int) {
 	*nodes++
 	*entries += len(n.entries)
