@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -70,13 +69,16 @@ func (a *app) scan(c *cli.Context) error {
 		return err
 	}
 	out := scanJSON{}
-	progress := a.scanProgress()
-	w.Capture.Scanning.Progress = func(contents int, bytes int64) {
-		out.New = contents
-		progress(contents, bytes, false)
+	progress := a.progress("files stored")
+	w.Capture.Scanning.Progress = func(contents int, _ int64) {
+		if out.New = contents; progress != nil {
+			progress(int64(contents), -1)
+		}
 	}
 	found, err := scanLocked(c.Context, w.Capture)
-	progress(out.New, found.Bytes, true)
+	if progress != nil {
+		progress(-1, -1)
+	}
 	if err != nil {
 		return err
 	}
@@ -105,23 +107,6 @@ func (a *app) printScan(w io.Writer, s scanJSON) error {
 		return t.err
 	}
 	return a.writeGaps(w, s.Gaps)
-}
-
-// scanProgress tells on a terminal how far a scan is, from its first second on.
-func (a *app) scanProgress() func(contents int, bytes int64, done bool) {
-	if a.quiet || !onTerminal(a.stderr) {
-		return func(int, int64, bool) {}
-	}
-	began, told := a.now(), false
-	return func(contents int, bytes int64, done bool) {
-		if done && told {
-			fmt.Fprint(a.stderr, "\r\x1b[K")
-		}
-		if !done && a.now().Sub(began) >= time.Second {
-			told = true
-			fmt.Fprintf(a.stderr, "\rscanning: %s stored, %s\x1b[K", count(contents, "content"), size(bytes))
-		}
-	}
 }
 
 // refusal says that a workspace is not scanned, where it is not.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -86,23 +85,4 @@ func (a *app) printProblems(w io.Writer, found []store.Problem) error {
 	}
 	t.line("%s", count(len(found), "problem"))
 	return t.err
-}
-
-// progress tells on a terminal how far a long work is, from its first second on.
-func (a *app) progress(what string) func(done, total int64) {
-	if a.quiet || !onTerminal(a.stderr) {
-		return nil
-	}
-	began, last := a.now(), time.Time{}
-	return func(done, total int64) {
-		now := a.now()
-		if now.Sub(began) < time.Second || now.Sub(last) < 100*time.Millisecond && done < total {
-			return
-		}
-		last = now
-		fmt.Fprintf(a.stderr, "\r%s: %d of %d", what, done, total)
-		if done >= total {
-			fmt.Fprintln(a.stderr)
-		}
-	}
 }
