@@ -10,6 +10,20 @@ import (
 	"github.com/creack/pty"
 )
 
+func TestBar(t *testing.T) {
+	for _, c := range []struct {
+		done, total int64
+		want        string
+	}{
+		{0, 10, "[........................] 0 of 10"}, {5, 10, "[############............] 5 of 10"},
+		{12, 10, "[########################] 12 of 10"}, {7, -1, "7"},
+	} {
+		if got := bar(c.done, c.total); got != c.want {
+			t.Errorf("%d of %d: %q, want %q", c.done, c.total, got, c.want)
+		}
+	}
+}
+
 // TestProgress draws on a terminal, and only once a work has taken a second.
 func TestProgress(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -47,8 +61,12 @@ func TestProgress(t *testing.T) {
 			}
 			drawn.Write(buf[:n])
 		}
-		if got := strings.Contains(drawn.String(), "checking"); got != c.draws {
-			t.Errorf("%s: %q", name, drawn.String())
+		want := "END"
+		if c.draws {
+			want = "\rchecking " + bar(40, c.total) + "\x1b[K\r\x1b[KEND"
+		}
+		if drawn.String() != want {
+			t.Errorf("%s: %q, want %q", name, drawn.String(), want)
 		}
 		tty.Close()
 		screen.Close()
