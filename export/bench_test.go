@@ -14,12 +14,12 @@ import (
 func BenchmarkWrite1000Turns(b *testing.B) {
 	w := newWorld(b)
 	for i := range 1000 {
-		w.turn("turn", nil, func() { w.write(fmt.Sprintf("f%d", i%240), fmt.Sprintf("%010000d\n", i), 0o644) })
+		w.Turn("turn", nil, func() { w.Write(fmt.Sprintf("f%d", i%240), fmt.Sprintf("%010000d\n", i), 0o644) })
 	}
 	b.ReportAllocs()
 	peak := uint64(0)
 	for b.Loop() {
-		_, err := export.Write(b.Context(), w.capture.Store, w.id, export.Options{
+		_, err := export.Write(b.Context(), w.Capture.Store, w.ID, export.Options{
 			Dir: filepath.Join(b.TempDir(), "out"),
 			Progress: func(done, _ int) {
 				if done%100 == 0 {

@@ -15,36 +15,37 @@ import (
 
 	"reasonix/agent"
 	"reasonix/export"
+	"reasonix/internal/worldtest"
 	"reasonix/rewind"
 	"reasonix/store"
 )
 
 // story plays turns of every kind.
 func story(w *world) {
-	w.put("main.go", "package main\n", 0o644)
-	w.put("run.sh", "#!/bin/sh\necho <one> & two\n", 0o755)
-	w.put("gbk.txt", "\xb5\xda\xd2\xbb\xd0\xd0\r\n", 0o644)
-	w.put("wide.txt", "\xff\xfeh\x00i\x00\n\x00", 0o644)
-	w.put("noise.bin", "\xff\x00\xfe\x80\x81\xff\n", 0o600)
-	w.put("empty", "", 0o644)
-	w.must(w.recorder.Append(w.t.Context(), w.id, []json.RawMessage{w.say("system", "be good")}))
-	w.turn("edit <all>", []json.RawMessage{w.say("user", "edit <all>")}, func() {
+	w.Put("main.go", "package main\n", 0o644)
+	w.Put("run.sh", "#!/bin/sh\necho <one> & two\n", 0o755)
+	w.Put("gbk.txt", "\xb5\xda\xd2\xbb\xd0\xd0\r\n", 0o644)
+	w.Put("wide.txt", "\xff\xfeh\x00i\x00\n\x00", 0o644)
+	w.Put("noise.bin", "\xff\x00\xfe\x80\x81\xff\n", 0o600)
+	w.Put("empty", "", 0o644)
+	w.Must(w.Recorder.Append(w.T.Context(), w.ID, []json.RawMessage{w.say("system", "be good")}))
+	w.Turn("edit <all>", []json.RawMessage{w.say("user", "edit <all>")}, func() {
 		for _, name := range []string{"main.go", "gbk.txt", "wide.txt", "noise.bin", "empty"} {
-			w.write(name, "changed "+name+"\n", 0o644)
+			w.Write(name, "changed "+name+"\n", 0o644)
 		}
-		w.must(w.recorder.Append(w.t.Context(), w.id, []json.RawMessage{w.say("assistant", "done")}))
+		w.Must(w.Recorder.Append(w.T.Context(), w.ID, []json.RawMessage{w.say("assistant", "done")}))
 	})
-	w.turn("only talk", []json.RawMessage{w.say("user", "only talk")}, func() {})
-	w.turn("create and delete", nil, func() {
-		w.write("a/b/new.txt", "new\n", 0o644)
-		w.remove("empty")
-		w.edit("run.sh", func() { w.must(os.Chmod(w.abs("run.sh"), 0o644)) })
-		w.edit("link", func() { w.must(os.Symlink("main.go", w.abs("link"))) })
-		w.must(w.recorder.AddGap(w.t.Context(), w.id, store.Gap{Reason: store.GapShellNotScanned, Tool: "bash"}))
+	w.Turn("only talk", []json.RawMessage{w.say("user", "only talk")}, func() {})
+	w.Turn("create and delete", nil, func() {
+		w.Write("a/b/new.txt", "new\n", 0o644)
+		w.Remove("empty")
+		w.Edit(func() { w.Must(os.Chmod(w.Abs("run.sh"), 0o644)) }, "run.sh")
+		w.Edit(func() { w.Must(os.Symlink("main.go", w.Abs("link"))) }, "link")
+		w.Must(w.Recorder.AddGap(w.T.Context(), w.ID, store.Gap{Reason: store.GapShellNotScanned, Tool: "bash"}))
 	})
-	w.turn("again", nil, func() {
-		w.write("main.go", "package main // again\n", 0o600)
-		w.remove("a/b/new.txt")
+	w.Turn("again", nil, func() {
+		w.Write("main.go", "package main // again\n", 0o600)
+		w.Remove("a/b/new.txt")
 	})
 }
 
@@ -58,7 +59,7 @@ func TestWriteHasTheFormOfTheFormat(t *testing.T) {
 	}
 	read := func(name string) string {
 		b, err := os.ReadFile(filepath.Join(out, name))
-		w.must(err)
+		w.Must(err)
 		return string(b)
 	}
 	want := `{"schemaVersion":2,"turn":1,"time":"` + readTurns(t, r.Dir)[1].Time + `","prompt":"only talk","msgIndex":3,"files":null,"coverage":"none"}`
@@ -66,7 +67,7 @@ func TestWriteHasTheFormOfTheFormat(t *testing.T) {
 		t.Errorf("a turn of talk: %s", diff)
 	}
 	if got := read("abcd1234.ckpt/turn-0.json"); !strings.HasPrefix(got, `{"schemaVersion":2,"turn":0,"time":"20`) ||
-		!strings.Contains(got, `"prompt":"edit \u003call\u003e","msgIndex":1,"files":[{"path":"`+w.dir+`/main.go","content":"package main\n","encoding":0,"mode":420,"sha256":"`) ||
+		!strings.Contains(got, `"prompt":"edit \u003call\u003e","msgIndex":1,"files":[{"path":"`+w.Dir+`/main.go","content":"package main\n","encoding":0,"mode":420,"sha256":"`) ||
 		!strings.HasSuffix(got, `"coverage":"complete","lastMutationSeq":5}`) {
 		t.Errorf("turn 0: %s", got)
 	}
@@ -84,10 +85,10 @@ func TestWriteHasTheFormOfTheFormat(t *testing.T) {
 	}
 	var paths, gaps []string
 	for _, f := range turns[2].Files {
-		paths = append(paths, strings.TrimPrefix(f.Path, w.dir+"/"))
+		paths = append(paths, strings.TrimPrefix(f.Path, w.Dir+"/"))
 	}
 	for _, g := range turns[2].CoverageGaps {
-		gaps = append(gaps, g.Reason+" "+strings.TrimPrefix(g.Path, w.dir+"/"))
+		gaps = append(gaps, g.Reason+" "+strings.TrimPrefix(g.Path, w.Dir+"/"))
 	}
 	if diff := cmp.Diff([]string{"a/b/new.txt", "empty", "run.sh"}, paths); diff != "" {
 		t.Errorf("paths of turn 2: %s", diff)
@@ -116,56 +117,50 @@ func TestRestoringByTheFormatIsRewinding(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			name := func() string { return fmt.Sprintf("f%d", rnd.IntN(6)) }
 			for i := range 4 {
-				w.put(fmt.Sprintf("f%d", i), fmt.Sprintf("at first %d", i), 0o644)
+				w.Put(fmt.Sprintf("f%d", i), fmt.Sprintf("at first %d", i), 0o644)
 			}
 			for i := range 12 {
-				w.turn(fmt.Sprintf("turn %d", i), nil, func() {
+				w.Turn(fmt.Sprintf("turn %d", i), nil, func() {
 					for range rnd.IntN(4) {
 						n := name()
-						_, err := os.Stat(w.abs(n))
+						_, err := os.Stat(w.Abs(n))
 						switch {
 						case err == nil && rnd.IntN(4) == 0:
-							w.remove(n)
+							w.Remove(n)
 						case rnd.IntN(5) == 0: // a person's hand, seen when the path is next looked at
-							w.put(n, fmt.Sprintf("by hand %d", rnd.Int()), 0o600)
+							w.Put(n, fmt.Sprintf("by hand %d", rnd.Int()), 0o600)
 						default:
-							w.write(n, fmt.Sprintf("turn %d %d", i, rnd.Int()), []fs.FileMode{0o644, 0o755}[rnd.IntN(2)])
+							w.Write(n, fmt.Sprintf("turn %d %d", i, rnd.Int()), []fs.FileMode{0o644, 0o755}[rnd.IntN(2)])
 						}
 					}
 				})
 				switch rnd.IntN(6) {
 				case 0:
-					w.apply(rewind.Request{Kind: store.OpRewind, Turn: rnd.IntN(i + 1), Scope: store.Code})
+					w.Apply(rewind.Request{Kind: store.OpRewind, Turn: rnd.IntN(i + 1), Scope: store.Code})
 				case 1:
-					w.apply(rewind.Request{Kind: store.OpRewind, Turn: rewind.Latest, Scope: store.Conversation})
-					w.turn("once more", nil, func() {})
+					w.Apply(rewind.Request{Kind: store.OpRewind, Turn: rewind.Latest, Scope: store.Conversation})
+					w.Turn("once more", nil, func() {})
 				}
 			}
 			s := w.session()
 			// Bring what nobody has looked at yet into the history, as any move does.
-			w.turn("last", nil, func() {})
+			w.Turn("last", nil, func() {})
 			for k := range s.Turns {
-				w.apply(rewind.Request{Kind: store.OpRewind, Turn: k, Scope: store.Code})
-				w.apply(rewind.Request{Kind: store.OpUndo})
+				w.Apply(rewind.Request{Kind: store.OpRewind, Turn: k, Scope: store.Code})
+				w.Apply(rewind.Request{Kind: store.OpUndo})
 			}
 			out := w.export(filepath.Join(t.TempDir(), "out"))
-			now := files(t, w.dir)
+			now := worldtest.Files(t, w.Dir)
 			for k := range w.session().Turns {
-				want := restore(t, out.Dir, w.dir, now, k)
-				w.apply(rewind.Request{Kind: store.OpRewind, Turn: k, Scope: store.Code})
-				if diff := cmp.Diff(want, files(t, w.dir)); diff != "" {
+				want := restore(t, out.Dir, w.Dir, now, k)
+				w.Apply(rewind.Request{Kind: store.OpRewind, Turn: k, Scope: store.Code})
+				if diff := cmp.Diff(want, worldtest.Files(t, w.Dir)); diff != "" {
 					t.Errorf("turn %d: the format's rule (-) and rewind (+): %s", k, diff)
 				}
-				w.apply(rewind.Request{Kind: store.OpUndo})
+				w.Apply(rewind.Request{Kind: store.OpUndo})
 			}
 		})
 	}
-}
-
-func (w *world) session() (s store.Session) {
-	w.t.Helper()
-	w.must(w.capture.Store.View(w.t.Context(), func(tx *store.Tx) (err error) { s, err = tx.Session(w.id); return err }))
-	return s
 }
 
 func TestWriteTwiceGivesTheSameBytes(t *testing.T) {
@@ -174,15 +169,15 @@ func TestWriteTwiceGivesTheSameBytes(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	w.export(a)
 	w.export(b)
-	if diff := cmp.Diff(files(t, a), files(t, b)); diff != "" {
+	if diff := cmp.Diff(worldtest.Files(t, a), worldtest.Files(t, b)); diff != "" {
 		t.Error(diff)
 	}
-	for name, e := range files(t, a) {
+	for name, e := range worldtest.Files(t, a) {
 		if e.Mode != 0o600 {
 			t.Errorf("%s has mode %v", name, e.Mode)
 		}
 	}
-	w.must(filepath.WalkDir(a, func(name string, d fs.DirEntry, err error) error {
+	w.Must(filepath.WalkDir(a, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			if info, _ := d.Info(); info.Mode().Perm() != 0o700 {
 				t.Errorf("%s has mode %v", name, info.Mode())
@@ -224,15 +219,15 @@ func TestWriteRefusesAPlaceThatHoldsSomething(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			w.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, c.holds)), 0o755))
-			w.must(os.WriteFile(filepath.Join(dir, c.holds), []byte("before"), 0o644))
-			before := files(t, dir)
+			w.Must(os.MkdirAll(filepath.Dir(filepath.Join(dir, c.holds)), 0o755))
+			w.Must(os.WriteFile(filepath.Join(dir, c.holds), []byte("before"), 0o644))
+			before := worldtest.Files(t, dir)
 			c.options.Dir = dir
-			_, err := export.Write(t.Context(), w.capture.Store, w.id, c.options)
+			_, err := export.Write(t.Context(), w.Capture.Store, w.ID, c.options)
 			if refused := errors.Is(err, export.ErrNotEmpty); refused != c.refused {
 				t.Fatalf("error %v", err)
 			}
-			after := files(t, dir)
+			after := worldtest.Files(t, dir)
 			if c.refused {
 				if diff := cmp.Diff(before, after); diff != "" {
 					t.Error(diff)
@@ -245,7 +240,7 @@ func TestWriteRefusesAPlaceThatHoldsSomething(t *testing.T) {
 			fresh := filepath.Join(t.TempDir(), "fresh")
 			w.export(fresh)
 			delete(after, "x")
-			if diff := cmp.Diff(files(t, fresh), after); diff != "" {
+			if diff := cmp.Diff(worldtest.Files(t, fresh), after); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -255,8 +250,8 @@ func TestWriteRefusesAPlaceThatHoldsSomething(t *testing.T) {
 func TestWriteForAnotherRoot(t *testing.T) {
 	w := newWorld(t)
 	story(w)
-	r, err := export.Write(t.Context(), w.capture.Store, w.id, export.Options{Dir: t.TempDir(), Root: "/elsewhere/project/"})
-	w.must(err)
+	r, err := export.Write(t.Context(), w.Capture.Store, w.ID, export.Options{Dir: t.TempDir(), Root: "/elsewhere/project/"})
+	w.Must(err)
 	for _, c := range readTurns(t, r.Dir) {
 		for _, f := range c.Files {
 			if !strings.HasPrefix(f.Path, "/elsewhere/project/") {
@@ -264,7 +259,7 @@ func TestWriteForAnotherRoot(t *testing.T) {
 			}
 		}
 	}
-	_, err = export.Write(t.Context(), w.capture.Store, w.id, export.Options{Dir: t.TempDir(), Root: "relative"})
+	_, err = export.Write(t.Context(), w.Capture.Store, w.ID, export.Options{Dir: t.TempDir(), Root: "relative"})
 	if !errors.Is(err, export.ErrInvalid) {
 		t.Errorf("a relative root: %v", err)
 	}
@@ -272,10 +267,10 @@ func TestWriteForAnotherRoot(t *testing.T) {
 
 func TestWriteLeavesOutNamesThatJSONCannotCarry(t *testing.T) {
 	w := newWorld(t)
-	if err := os.WriteFile(w.abs("n\xff"), nil, 0o644); err != nil {
+	if err := os.WriteFile(w.Abs("n\xff"), nil, 0o644); err != nil {
 		t.Skip("the file system takes no such name")
 	}
-	w.turn("odd", nil, func() { w.write("n\xff", "odd\n", 0o644) })
+	w.Turn("odd", nil, func() { w.Write("n\xff", "odd\n", 0o644) })
 	r := w.export(filepath.Join(t.TempDir(), "out"))
 	c := readTurns(t, r.Dir)[0]
 	if len(c.Files) != 0 || len(c.CoverageGaps) != 1 || c.Coverage != "none" || r.LeftOut != 1 {
@@ -286,12 +281,12 @@ func TestWriteLeavesOutNamesThatJSONCannotCarry(t *testing.T) {
 // Any call that fails leaves the place as it was; any kill leaves nothing half under a final name.
 func TestWriteFailsAndIsKilledAtEveryCall(t *testing.T) {
 	w := newWorld(t)
-	w.put("a", "one", 0o644)
-	w.turn("edit", []json.RawMessage{w.say("user", "edit")}, func() { w.write("a", "two", 0o644); w.write("b", "new", 0o644) })
-	w.turn("more", nil, func() { w.write("a", "three", 0o644) })
+	w.Put("a", "one", 0o644)
+	w.Turn("edit", []json.RawMessage{w.say("user", "edit")}, func() { w.Write("a", "two", 0o644); w.Write("b", "new", 0o644) })
+	w.Turn("more", nil, func() { w.Write("a", "three", 0o644) })
 	whole := filepath.Join(t.TempDir(), "whole")
 	w.export(whole)
-	want := files(t, whole)
+	want := worldtest.Files(t, whole)
 	boom := errors.New("boom")
 	for _, kill := range []bool{false, true} {
 		for n := 0; ; n++ {
@@ -311,7 +306,7 @@ func TestWriteFailsAndIsKilledAtEveryCall(t *testing.T) {
 						err = p.(error)
 					}
 				}()
-				_, err = export.Write(t.Context(), w.capture.Store, w.id, export.Options{Dir: dir, Fault: fault})
+				_, err = export.Write(t.Context(), w.Capture.Store, w.ID, export.Options{Dir: dir, Fault: fault})
 				return err
 			}()
 			if err == nil {
@@ -338,8 +333,8 @@ func TestWriteFailsAndIsKilledAtEveryCall(t *testing.T) {
 					t.Errorf("killed at call %d, %s: %s", n, name, diff)
 				}
 			}
-			r, err := export.Write(t.Context(), w.capture.Store, w.id, export.Options{Dir: dir, Overwrite: true})
-			w.must(err)
+			r, err := export.Write(t.Context(), w.Capture.Store, w.ID, export.Options{Dir: dir, Overwrite: true})
+			w.Must(err)
 			if got := filesNamed(t, dir, filepath.Base(r.Dir)); !cmp.Equal(got, filesNamed(t, whole, filepath.Base(r.Dir))) {
 				t.Errorf("after a kill at call %d, written again: %s", n, cmp.Diff(want, got))
 			}
@@ -347,10 +342,10 @@ func TestWriteFailsAndIsKilledAtEveryCall(t *testing.T) {
 	}
 }
 
-func filesNamed(t *testing.T, dir, name string) map[string]entry {
+func filesNamed(t *testing.T, dir, name string) map[string]worldtest.Entry {
 	t.Helper()
-	all := map[string]entry{}
-	for n, e := range files(t, dir) {
+	all := map[string]worldtest.Entry{}
+	for n, e := range worldtest.Files(t, dir) {
 		if n == name || strings.HasPrefix(n, name+"/") {
 			all[n] = e
 		}
@@ -374,10 +369,10 @@ func TestMessagesOfOtherShapes(t *testing.T) {
 		{`{"type":"weird"}`, `{"role":"user"}`},
 		{`{"role":"tool","content":"x","tool_call_id":"c1","unknown":[1]}`, `{"role":"tool","content":"x","tool_call_id":"c1","unknown":[1]}`},
 	} {
-		w.must(w.recorder.Append(t.Context(), w.id, []json.RawMessage{json.RawMessage(m.in)}))
+		w.Must(w.Recorder.Append(t.Context(), w.ID, []json.RawMessage{json.RawMessage(m.in)}))
 		r := w.export(filepath.Join(t.TempDir(), "out"))
 		b, err := os.ReadFile(r.JSONL)
-		w.must(err)
+		w.Must(err)
 		lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 		if got := lines[len(lines)-1]; got != m.want {
 			t.Errorf("%s\n gave %s\nwant %s", m.in, got, m.want)
@@ -388,10 +383,10 @@ func TestMessagesOfOtherShapes(t *testing.T) {
 func TestCompactedSessionIsWrittenInFull(t *testing.T) {
 	w := newWorld(t)
 	story(w)
-	w.must(w.recorder.Compact(t.Context(), w.id, 0, -1, []json.RawMessage{w.say("user", "in short")}))
+	w.Must(w.Recorder.Compact(t.Context(), w.ID, 0, -1, []json.RawMessage{w.say("user", "in short")}))
 	r := w.export(filepath.Join(t.TempDir(), "out"))
 	b, err := os.ReadFile(r.JSONL)
-	w.must(err)
+	w.Must(err)
 	if n := strings.Count(string(b), "\n"); n != 4 || strings.Contains(string(b), "in short") {
 		t.Errorf("%d messages: %s", n, b)
 	}
@@ -399,12 +394,12 @@ func TestCompactedSessionIsWrittenInFull(t *testing.T) {
 
 func TestHandEditsAloneAreLeftOut(t *testing.T) {
 	w := newWorld(t)
-	w.put("mine", "one", 0o644)
-	w.turn("agent", nil, func() { w.write("mine", "two", 0o644); w.write("other", "x", 0o644) })
-	w.put("mine", "three, by hand", 0o644)
-	w.turn("looks", nil, func() {
-		w.must(func() error {
-			_, err := w.recorder.BeforeEdit(t.Context(), w.id, agent.Edit{Tool: "edit", Paths: []string{"mine"}})
+	w.Put("mine", "one", 0o644)
+	w.Turn("agent", nil, func() { w.Write("mine", "two", 0o644); w.Write("other", "x", 0o644) })
+	w.Put("mine", "three, by hand", 0o644)
+	w.Turn("looks", nil, func() {
+		w.Must(func() error {
+			_, err := w.Recorder.BeforeEdit(t.Context(), w.ID, agent.Edit{Tool: "edit", Paths: []string{"mine"}})
 			return err
 		}())
 	})
@@ -412,7 +407,7 @@ func TestHandEditsAloneAreLeftOut(t *testing.T) {
 	if len(turns[1].Files) != 0 {
 		t.Errorf("turn 1 names %+v", turns[1].Files)
 	}
-	w.turn("edits it after all", nil, func() { w.write("mine", "four", 0o644) })
+	w.Turn("edits it after all", nil, func() { w.Write("mine", "four", 0o644) })
 	turns = readTurns(t, w.export(filepath.Join(t.TempDir(), "out2")).Dir)
 	if len(turns[1].Files) != 1 || *turns[1].Files[0].Content != "two" || turns[1].Files[0].CaptureSource != "manual" {
 		t.Errorf("turn 1 names %+v", turns[1].Files)

@@ -13,6 +13,7 @@ import (
 
 	"reasonix/export"
 	"reasonix/internal/powercut"
+	"reasonix/internal/worldtest"
 )
 
 // TestCrashPowerCut cuts the power at every call of an export, and forgets what was not synced in
@@ -25,21 +26,21 @@ func TestCrashPowerCut(t *testing.T) {
 			story(w)
 			dir := t.TempDir()
 			place := filepath.Join(dir, "made", "out")
-			old := map[string]entry{}
+			old := map[string]worldtest.Entry{}
 			if again {
 				w.export(place)
-				old = files(t, place)
-				w.turn("more", nil, func() { w.write("more", "more", 0o644) })
+				old = worldtest.Files(t, place)
+				w.Turn("more", nil, func() { w.Write("more", "more", 0o644) })
 			}
 			o := newOutage(t, dir)
-			_, err := export.Write(t.Context(), w.capture.Store, w.id, export.Options{Dir: place, Overwrite: again, Fault: o.call})
-			w.must(err)
-			w.must(o.call("the end", ""))
-			complete := files(t, place)
+			_, err := export.Write(t.Context(), w.Capture.Store, w.ID, export.Options{Dir: place, Overwrite: again, Fault: o.call})
+			w.Must(err)
+			w.Must(o.call("the end", ""))
+			complete := worldtest.Files(t, place)
 			whole := 0
 			for _, r := range o.remains {
 				to := filepath.Join(t.TempDir(), "left")
-				w.must(r.files.Write(to))
+				w.Must(r.files.Write(to))
 				is := visible(t, filepath.Join(to, "made", "out"))
 				_, there := is["abcd1234.jsonl"]
 				switch {
@@ -61,11 +62,11 @@ func TestCrashPowerCut(t *testing.T) {
 }
 
 // visible are the files of a place, those that are staged left out.
-func visible(t *testing.T, dir string) map[string]entry {
+func visible(t *testing.T, dir string) map[string]worldtest.Entry {
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}
-	all := files(t, dir)
+	all := worldtest.Files(t, dir)
 	for name := range all {
 		if strings.HasPrefix(name, ".reasonix-export-") {
 			delete(all, name)

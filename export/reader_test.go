@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reasonix/internal/worldtest"
 )
 
 // What follows is a reader of the format, written from its description and using nothing of
@@ -78,7 +80,7 @@ func readBlob(t *testing.T, ckpt, ref string) []byte {
 
 // restore gives the files after a rewind to turn k: per path, the earliest snapshot at or
 // after k says what it was.
-func restore(t *testing.T, ckpt, root string, now map[string]entry, k int) map[string]entry {
+func restore(t *testing.T, ckpt, root string, now map[string]worldtest.Entry, k int) map[string]worldtest.Entry {
 	t.Helper()
 	files, done := maps.Clone(now), map[string]bool{}
 	for _, c := range readTurns(t, ckpt)[k:] {
@@ -101,7 +103,7 @@ func restore(t *testing.T, ckpt, root string, now map[string]entry, k int) map[s
 			} else if *f.Encoding == 0 && *f.Content != string(b) {
 				t.Errorf("%s: the content is not the blob's", rel)
 			}
-			files[rel] = entry{Mode: fs.FileMode(f.Mode), Content: string(b)}
+			files[rel] = worldtest.Entry{Mode: fs.FileMode(f.Mode), Content: string(b)}
 		}
 	}
 	return files

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"reasonix/internal/view"
+	"reasonix/internal/worldtest"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -26,48 +27,48 @@ func lines(n int, with string) string {
 
 // story has every kind of change that text can say; with odd names where patch knows quotes.
 func story(w *world) {
-	w.put("a.txt", lines(30, "line 7\n"), 0o644)
-	w.put("gone.txt", "going\n", 0o644)
-	w.put("old name.txt", "moved as it is\n", 0o644)
-	w.put("bare", "no newline", 0o644)
+	w.Put("a.txt", lines(30, "line 7\n"), 0o644)
+	w.Put("gone.txt", "going\n", 0o644)
+	w.Put("old name.txt", "moved as it is\n", 0o644)
+	w.Put("bare", "no newline", 0o644)
 	w.turn("edits", func() {
-		w.write("a.txt", lines(30, "line seven\n"), 0o644)
-		w.edit(func() { w.must(os.Remove(w.abs("gone.txt"))) }, "gone.txt")
-		w.write("dir/new file.txt", "new\n", 0o644)
+		w.Write("a.txt", lines(30, "line seven\n"), 0o644)
+		w.Remove("gone.txt")
+		w.Write("dir/new file.txt", "new\n", 0o644)
 	})
 	w.turn("rename", func() {
-		w.edit(func() { w.must(os.Rename(w.abs("old name.txt"), w.abs("renamed.txt"))) }, "old name.txt", "renamed.txt")
-		w.write("bare", "no newline, longer", 0o644)
+		w.Edit(func() { w.Must(os.Rename(w.Abs("old name.txt"), w.Abs("renamed.txt"))) }, "old name.txt", "renamed.txt")
+		w.Write("bare", "no newline, longer", 0o644)
 	})
 	w.turn("mode, link, empty", func() {
-		w.edit(func() { w.must(os.Chmod(w.abs("a.txt"), 0o755)) }, "a.txt")
-		w.edit(func() { w.must(os.Symlink("a.txt", w.abs("link"))) }, "link")
-		w.write("empty", "", 0o644)
-		w.write("quo\"te\\ä\t.txt", "odd\n", 0o600)
+		w.Edit(func() { w.Must(os.Chmod(w.Abs("a.txt"), 0o755)) }, "a.txt")
+		w.Edit(func() { w.Must(os.Symlink("a.txt", w.Abs("link"))) }, "link")
+		w.Write("empty", "", 0o644)
+		w.Write("quo\"te\\ä\t.txt", "odd\n", 0o600)
 	})
 	w.turn("back", func() {
-		w.write("a.txt", "all other\n", 0o644)
-		w.edit(func() { w.must(os.Remove(w.abs("link"))); w.must(os.Symlink("bare", w.abs("link"))) }, "link")
-		w.edit(func() { w.must(os.Remove(w.abs("empty"))) }, "empty")
-		w.write("bare", "with newline\n", 0o644)
+		w.Write("a.txt", "all other\n", 0o644)
+		w.Edit(func() { w.Must(os.Remove(w.Abs("link"))); w.Must(os.Symlink("bare", w.Abs("link"))) }, "link")
+		w.Remove("empty")
+		w.Write("bare", "with newline\n", 0o644)
 	})
 	w.turn("talk", func() {})
 }
 
 func (w *world) patch(a, b view.Side) string {
-	w.t.Helper()
-	pairs, err := w.view.Pairs(w.t.Context(), a, b, nil)
-	w.must(err)
+	w.T.Helper()
+	pairs, err := w.view.Pairs(w.T.Context(), a, b, nil)
+	w.Must(err)
 	var text bytes.Buffer
 	for _, p := range pairs {
-		f, err := w.view.File(w.t.Context(), p)
-		w.must(err)
-		w.must(view.WritePatch(&text, f, view.Plain))
+		f, err := w.view.File(w.T.Context(), p)
+		w.Must(err)
+		w.Must(view.WritePatch(&text, f, view.Plain))
 	}
 	return text.String()
 }
 
-func (w *world) side(n int) view.Side { return view.Side{Session: w.id, Turn: n} }
+func (w *world) side(n int) view.Side { return view.Side{Session: w.ID, Turn: n} }
 
 // Every difference, applied with patch to the files of one side, gives those of the other.
 func TestPatchApplies(t *testing.T) {
@@ -89,7 +90,7 @@ func TestPatchApplies(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%d to %d: %v\n%s\n%s", a, b, err, out, text)
 			}
-			if diff := cmp.Diff(w.starts[b], files(t, dir)); diff != "" {
+			if diff := cmp.Diff(w.starts[b], worldtest.Files(t, dir)); diff != "" {
 				t.Errorf("%d to %d: %s\n%s", a, b, diff, text)
 			}
 		}
@@ -99,8 +100,8 @@ func TestPatchApplies(t *testing.T) {
 func TestPatchAgainstTheDisk(t *testing.T) {
 	w := newWorld(t)
 	story(w)
-	w.put("a.txt", "by hand\n", 0o644) // of which the history knows nothing yet
-	w.must(os.Remove(w.abs("bare")))
+	w.Put("a.txt", "by hand\n", 0o644) // of which the history knows nothing yet
+	w.Must(os.Remove(w.Abs("bare")))
 	if text := w.patch(w.side(5), view.Side{Disk: true}); text != `diff --git a/a.txt b/a.txt
 --- a/a.txt
 +++ b/a.txt
@@ -117,7 +118,7 @@ deleted file mode 100644
 		t.Errorf("patch:\n%s", text)
 	}
 	pairs, err := w.view.Pairs(t.Context(), w.side(0), view.Side{Disk: true}, []store.Path{"dir", "gone.txt"})
-	w.must(err)
+	w.Must(err)
 	if len(pairs) != 3 { // dir itself, the file in it, and gone.txt
 		t.Errorf("pairs %+v", pairs)
 	}
@@ -125,12 +126,12 @@ deleted file mode 100644
 
 func TestPatchOfOtherKinds(t *testing.T) {
 	w := newWorld(t)
-	w.put("bin", "a\x00b", 0o644)
-	w.put("turns", "text\n", 0o644)
+	w.Put("bin", "a\x00b", 0o644)
+	w.Put("turns", "text\n", 0o644)
 	w.turn("kinds", func() {
-		w.write("bin", "a\x00c", 0o755)
-		w.edit(func() { w.must(os.Remove(w.abs("turns"))); w.must(os.Symlink("bin", w.abs("turns"))) }, "turns")
-		w.edit(func() { w.must(os.Mkdir(w.abs("folder"), 0o755)) }, "folder")
+		w.Write("bin", "a\x00c", 0o755)
+		w.Edit(func() { w.Must(os.Remove(w.Abs("turns"))); w.Must(os.Symlink("bin", w.Abs("turns"))) }, "turns")
+		w.Edit(func() { w.Must(os.Mkdir(w.Abs("folder"), 0o755)) }, "folder")
 	})
 	if got, want := w.patch(w.side(0), w.side(1)), `Binary files a/bin and b/bin differ
 diff --git a/bin b/bin
@@ -158,9 +159,9 @@ new file mode 120000
 func TestCheckpoints(t *testing.T) {
 	w := newWorld(t)
 	story(w)
-	w.must(w.recorder.AddGap(t.Context(), w.id, store.Gap{Reason: store.GapShellNotScanned, Tool: "bash"}))
-	all, err := w.view.Checkpoints(t.Context(), w.id, view.Page{Before: -1, Count: true})
-	w.must(err)
+	w.Must(w.Recorder.AddGap(t.Context(), w.ID, store.Gap{Reason: store.GapShellNotScanned, Tool: "bash"}))
+	all, err := w.view.Checkpoints(t.Context(), w.ID, view.Page{Before: -1, Count: true})
+	w.Must(err)
 	if len(all.Checkpoints) != 5 || all.More || all.Turns != 5 {
 		t.Fatalf("%+v", all)
 	}
@@ -169,7 +170,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Errorf("newest %+v", newest)
 	}
 	b, err := json.Marshal(edits.Files)
-	w.must(err)
+	w.Must(err)
 	if want := `[{"path":"a.txt","change":"modified","source":"tool","added":1,"removed":1},{"path":"dir/","change":"created","source":"tool"},` +
 		`{"path":"dir/new file.txt","change":"created","source":"tool","added":1,"removed":0},{"path":"gone.txt","change":"deleted","source":"tool","added":0,"removed":1}]`; string(b) != want {
 		t.Errorf("files %s\nwant %s", b, want)
@@ -177,8 +178,8 @@ func TestCheckpoints(t *testing.T) {
 	if r := rename.Files[1]; r.Change != view.Renamed || r.From != "old name.txt" || r.Path != "renamed.txt" {
 		t.Errorf("rename %+v", r)
 	}
-	page, err := w.view.Checkpoints(t.Context(), w.id, view.Page{Before: 3, Limit: 2})
-	w.must(err)
+	page, err := w.view.Checkpoints(t.Context(), w.ID, view.Page{Before: 3, Limit: 2})
+	w.Must(err)
 	if len(page.Checkpoints) != 2 || page.Checkpoints[0].Turn != 2 || !page.More || page.Checkpoints[0].Files[0].Added != nil {
 		t.Errorf("page %+v", page)
 	}
@@ -186,13 +187,13 @@ func TestCheckpoints(t *testing.T) {
 
 func TestTurnTellsWhatOthersDid(t *testing.T) {
 	w := newWorld(t)
-	w.put("a", "1\n", 0o644)
-	w.turn("first", func() { w.write("a", "2\n", 0o644) })
-	w.put("a", "by hand\n", 0o644)
-	w.turn("second", func() { w.write("a", "3\n", 0o644) })
-	w.apply(rewind.Request{Kind: store.OpRewind, Turn: 0, Scope: store.Code})
-	one, err := w.view.Turn(t.Context(), w.id, 1)
-	w.must(err)
+	w.Put("a", "1\n", 0o644)
+	w.turn("first", func() { w.Write("a", "2\n", 0o644) })
+	w.Put("a", "by hand\n", 0o644)
+	w.turn("second", func() { w.Write("a", "3\n", 0o644) })
+	w.Apply(rewind.Request{Kind: store.OpRewind, Turn: 0, Scope: store.Code})
+	one, err := w.view.Turn(t.Context(), w.ID, 1)
+	w.Must(err)
 	var others []string
 	for _, o := range one.Others {
 		others = append(others, o.Source+" "+o.Path+" "+o.Change.Change)
@@ -208,10 +209,10 @@ func TestTurnTellsWhatOthersDid(t *testing.T) {
 func TestTipIsWhereTheLastTurnEnded(t *testing.T) {
 	w := newWorld(t)
 	story(w)
-	end := files(t, w.dir)
-	w.apply(rewind.Request{Kind: store.OpRewind, Turn: 1, Scope: store.Code})
+	end := worldtest.Files(t, w.Dir)
+	w.Apply(rewind.Request{Kind: store.OpRewind, Turn: 1, Scope: store.Code})
 	s, err := w.view.StateAt(t.Context(), w.side(5), "a.txt")
-	w.must(err)
+	w.Must(err)
 	if s.Size != int64(len(end["a.txt"].Content)) {
 		t.Errorf("a.txt at the tip: %v", s)
 	}
@@ -229,7 +230,7 @@ func TestStateAtAndHistory(t *testing.T) {
 	for n, start := range w.starts {
 		for name, e := range start {
 			s, err := w.view.StateAt(t.Context(), w.side(n), store.Path(name))
-			w.must(err)
+			w.Must(err)
 			if s.Size != int64(len(e.Content)) {
 				t.Errorf("%s at %d: %v", name, n, s)
 			}
@@ -241,8 +242,8 @@ func TestStateAtAndHistory(t *testing.T) {
 	if s, err := w.view.StateAt(t.Context(), w.side(0), "never"); err != nil || s.Known() {
 		t.Errorf("never at 0: %v, %v", s, err)
 	}
-	h, err := w.view.History(t.Context(), w.id, "a.txt")
-	w.must(err)
+	h, err := w.view.History(t.Context(), w.ID, "a.txt")
+	w.Must(err)
 	var got []string
 	for _, v := range h.Versions {
 		got = append(got, fmt.Sprintf("%d %s %s", v.Turn, v.Source, v.Change))
@@ -255,12 +256,12 @@ func TestStateAtAndHistory(t *testing.T) {
 func TestTreeAndForks(t *testing.T) {
 	w := newWorld(t)
 	story(w)
-	first := w.id
-	fork := w.apply(rewind.Request{Kind: store.OpFork, Turn: 2, Name: "other"})
-	w.id = fork.Branch
-	w.apply(rewind.Request{Kind: store.OpFork, Turn: 0})
+	first := w.ID
+	fork := w.Apply(rewind.Request{Kind: store.OpFork, Turn: 2, Name: "other"})
+	w.ID = fork.Branch
+	w.Apply(rewind.Request{Kind: store.OpFork, Turn: 0})
 	tree, err := w.view.Tree(t.Context())
-	w.must(err)
+	w.Must(err)
 	if len(tree) != 1 || tree[0].Session != first || tree[0].Forks[0].Name != "other" || *tree[0].Forks[0].ForkTurn != 2 ||
 		!tree[0].Forks[0].Forks[0].IsCurrent {
 		b, _ := json.Marshal(tree)
@@ -268,7 +269,7 @@ func TestTreeAndForks(t *testing.T) {
 	}
 	// What a fork shares with its parent is not different.
 	pairs, err := w.view.Pairs(t.Context(), view.Side{Session: first, Turn: 2}, view.Side{Session: fork.Branch, Turn: 1}, nil)
-	w.must(err)
+	w.Must(err)
 	if len(pairs) == 0 {
 		t.Error("turn 1 changed something")
 	}
@@ -277,14 +278,14 @@ func TestTreeAndForks(t *testing.T) {
 func TestLargeAndManyLines(t *testing.T) {
 	w := newWorld(t)
 	big := strings.Repeat("0123456789\n", 1<<20)
-	w.put("big", big, 0o644)
+	w.Put("big", big, 0o644)
 	var a, b strings.Builder
 	for i := range 60_000 {
 		fmt.Fprintf(&a, "%d\n", i)
 		fmt.Fprintf(&b, "%d\n", i*7919%60_000)
 	}
-	w.put("many", a.String(), 0o644)
-	w.turn("big", func() { w.write("big", big+"x\n", 0o644); w.write("many", b.String(), 0o644) })
+	w.Put("many", a.String(), 0o644)
+	w.turn("big", func() { w.Write("big", big+"x\n", 0o644); w.Write("many", b.String(), 0o644) })
 	text := w.patch(w.side(0), w.side(1))
 	if !strings.HasPrefix(text, "Large files a/big and b/big differ\n") || !strings.Contains(text, "\n+++ b/many\n") {
 		t.Errorf("patch begins %.80s", text)
@@ -293,12 +294,12 @@ func TestLargeAndManyLines(t *testing.T) {
 
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	w := newWorld(t)
-	if err := os.WriteFile(w.abs("n\xff"), nil, 0o644); err != nil {
+	if err := os.WriteFile(w.Abs("n\xff"), nil, 0o644); err != nil {
 		t.Skip("the file system takes no such name")
 	}
-	w.turn("odd", func() { w.write("n\xff", "odd\n", 0o644) })
-	page, err := w.view.Checkpoints(t.Context(), w.id, view.Page{Before: -1})
-	w.must(err)
+	w.turn("odd", func() { w.Write("n\xff", "odd\n", 0o644) })
+	page, err := w.view.Checkpoints(t.Context(), w.ID, view.Page{Before: -1})
+	w.Must(err)
 	if f := page.Checkpoints[0].Files[0]; f.Path != "n\uFFFD" || f.B64 != "bv8=" {
 		t.Errorf("%+v", f)
 	}
@@ -311,11 +312,11 @@ func BenchmarkNewestPage(b *testing.B) {
 	w := newWorld(b)
 	for i := range 2000 {
 		w.starts = nil
-		w.turn("t", func() { w.write(fmt.Sprintf("f%d", i%50), fmt.Sprint(i), 0o644) })
+		w.turn("t", func() { w.Write(fmt.Sprintf("f%d", i%50), fmt.Sprint(i), 0o644) })
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := w.view.Checkpoints(b.Context(), w.id, view.Page{Before: -1, Limit: 50}); err != nil {
+		if _, err := w.view.Checkpoints(b.Context(), w.ID, view.Page{Before: -1, Limit: 50}); err != nil {
 			b.Fatal(err)
 		}
 	}
