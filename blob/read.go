@@ -25,19 +25,14 @@ type stored struct {
 
 // The casts matter only in a damaged file: they leave it to the checks below what a value means.
 const (
-	selectByHash = `
+	selectStored = `
 		SELECT id, hash, CAST(size AS INTEGER) AS size, CAST(encoding AS INTEGER) AS encoding,
 		       CAST(base_id AS INTEGER) AS base_id, ifnull(length(data), -1) AS length,
 		       CASE WHEN length(data) <= ? THEN data END AS data
-		FROM blob
-		WHERE hash = ?`
-	selectByID = `
-		SELECT id, hash, CAST(size AS INTEGER) AS size, CAST(encoding AS INTEGER) AS encoding,
-		       CAST(base_id AS INTEGER) AS base_id, ifnull(length(data), -1) AS length,
-		       CASE WHEN length(data) <= ? THEN data END AS data
-		FROM blob
-		WHERE id = ?`
-	selectChunk = `
+		FROM blob `
+	selectByHash = selectStored + `WHERE hash = ?`
+	selectByID   = selectStored + `WHERE id = ?`
+	selectChunk  = `
 		SELECT chunk_id
 		FROM blob_chunk
 		WHERE blob_id = ? AND seq = ?`
