@@ -117,28 +117,13 @@ type Activity struct {
 
 // Activities are those of all sessions that have a turn or a call open.
 func (t *Tx) Activities() ([]Activity, error) {
-	rows, err := t.r.Query(`
+	all, err := collect(t, scanActivity, `
 		SELECT s.sid, s.event_ms
 		FROM session s
 		WHERE s.deleted_ms IS NULL
 		  AND s.id IN (SELECT id FROM session WHERE open_turn_id IS NOT NULL UNION SELECT session_id FROM call)
 		ORDER BY s.id`)
 	if err != nil {
-		return nil, err
-	}
-	var all []Activity
-	for rows.Next() {
-		var (
-			a    Activity
-			last int64
-		)
-		if err := rows.Scan(&a.Session.ID, &last); err != nil {
-			return nil, closing(rows, err)
-		}
-		a.LastEvent = at(last)
-		all = append(all, a)
-	}
-	if err := closing(rows, rows.Err()); err != nil {
 		return nil, err
 	}
 	for i := range all {
@@ -151,4 +136,11 @@ func (t *Tx) Activities() ([]Activity, error) {
 		}
 	}
 	return all, nil
+}
+
+func scanActivity(row scanner) (a Activity, err error) {
+	var last int64
+	err = row.Scan(&a.Session.ID, &last)
+	a.LastEvent = at(last)
+	return a, err
 }

@@ -138,22 +138,12 @@ func scanChange(row scanner, more ...any) (Change, error) {
 
 // NodeChanges are the rows of one node, in order.
 func (t *Tx) NodeChanges(n Node) ([]Change, error) {
-	rows, err := t.r.Query(`SELECT `+changeColumns+` FROM change c `+changeJoins+`
+	scan := func(row scanner) (Change, error) { return scanChange(row) }
+	return collect(t, scan, `
+		SELECT `+changeColumns+`
+		FROM change c `+changeJoins+`
 		WHERE c.segment = ? AND c.depth = ?
 		ORDER BY c.seq`, n.Segment, n.Depth)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []Change
-	for rows.Next() {
-		c, err := scanChange(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, rows.Err()
 }
 
 // Placed is a row with the node that holds it.

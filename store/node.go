@@ -152,22 +152,31 @@ func (t *Tx) spans(head NodeID, wholeTree bool) ([]span, error) {
 func along[T any](t *Tx, line iter.Seq2[int, span], scan func(scanner) (T, error), query string, args func(span) []any) ([]T, error) {
 	var all []T
 	for _, s := range line {
-		rows, err := t.r.Query(query, args(s)...)
+		part, err := collect(t, scan, query, args(s)...)
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			one, err := scan(rows)
-			if err != nil {
-				return nil, closing(rows, err)
-			}
-			all = append(all, one)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
+		all = append(all, part...)
 	}
 	return all, nil
+}
+
+// collect asks a query and gives what scan makes of each row.
+func collect[T any](t *Tx, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := t.r.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
 }
 
 func closing(rows interface{ Close() error }, err error) error {
@@ -175,6 +184,21 @@ func closing(rows interface{ Close() error }, err error) error {
 		err = cerr
 	}
 	return err
+}
+
+// parted are the parts of the lines of two nodes, through all sessions above them, as apart
+// splits them.
+func (t *Tx) parted(from, to NodeID) (left, reached, shared []span, err error) {
+	a, err := t.spans(from, true)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	b, err := t.spans(to, true)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	left, reached, shared = apart(a, b)
+	return left, reached, shared, nil
 }
 
 // apart splits two lines at their lowest common ancestor: the spans of each that the other

@@ -57,31 +57,20 @@ func (t *Tx) Unfinished() ([]Operation, error) {
 }
 
 func (t *Tx) operations(where string, args ...any) ([]Operation, error) {
-	rows, err := t.r.Query(`SELECT `+operationColumns+operationFrom+` `+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []Operation
-	for rows.Next() {
-		var (
-			o       Operation
-			created int64
-		)
-		err := rows.Scan(&o.ID, &o.Session, &o.Kind, &o.Scope, &o.Turn, &o.State, &o.Of, &o.UndoneBy,
-			&o.HeadFrom, &o.HeadTo, &o.Written, &o.Deleted, &created)
-		if err != nil {
-			return nil, err
-		}
-		o.Created = at(created)
-		all = append(all, o)
-	}
-	return all, rows.Err()
+	return collect(t, scanOperation, `SELECT `+operationColumns+operationFrom+` `+where, args...)
+}
+
+func scanOperation(row scanner) (o Operation, err error) {
+	var created int64
+	err = row.Scan(&o.ID, &o.Session, &o.Kind, &o.Scope, &o.Turn, &o.State, &o.Of, &o.UndoneBy,
+		&o.HeadFrom, &o.HeadTo, &o.Written, &o.Deleted, &created)
+	o.Created = at(created)
+	return o, err
 }
 
 // OperationPaths are the paths of an operation with their states before and after, by path.
 func (t *Tx) OperationPaths(id OpID) ([]OpPath, error) {
-	rows, err := t.r.Query(`
+	return collect(t, scanOpPath, `
 		SELECT p.path, op.left_alone, op.from_kind, op.from_mode, fb.hash, coalesce(fb.size, 0),
 		       op.to_kind, op.to_mode, tb.hash, coalesce(tb.size, 0)
 		FROM operation_path op
@@ -90,26 +79,16 @@ func (t *Tx) OperationPaths(id OpID) ([]OpPath, error) {
 		LEFT JOIN blob tb ON tb.id = op.to_blob
 		WHERE op.operation_id = ?
 		ORDER BY p.path`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []OpPath
-	for rows.Next() {
-		var (
-			o              OpPath
-			path, from, to []byte
-		)
-		if err := rows.Scan(&path, &o.Left, &o.From.Kind, &o.From.Mode, &from, &o.From.Size,
-			&o.To.Kind, &o.To.Mode, &to, &o.To.Size); err != nil {
-			return nil, err
-		}
-		o.Path = Path(path)
-		copy(o.From.Blob[:], from)
-		copy(o.To.Blob[:], to)
-		all = append(all, o)
-	}
-	return all, rows.Err()
+}
+
+func scanOpPath(row scanner) (o OpPath, err error) {
+	var path, from, to []byte
+	err = row.Scan(&path, &o.Left, &o.From.Kind, &o.From.Mode, &from, &o.From.Size,
+		&o.To.Kind, &o.To.Mode, &to, &o.To.Size)
+	o.Path = Path(path)
+	copy(o.From.Blob[:], from)
+	copy(o.To.Blob[:], to)
+	return o, err
 }
 
 // AddOperation puts an operation into the log; its heads are sealed by that. Contents of its

@@ -115,15 +115,10 @@ func (w *WriteTx) EndUnscanned() error {
 // Overlapping are the paths of the nodes of from's line that to's line does not have which
 // commands of several sessions may have written at once.
 func (t *Tx) Overlapping(from, to NodeID) (map[Path]bool, error) {
-	a, err := t.spans(from, true)
+	left, _, _, err := t.parted(from, to)
 	if err != nil {
 		return nil, err
 	}
-	b, err := t.spans(to, true)
-	if err != nil {
-		return nil, err
-	}
-	left, _, _ := apart(a, b)
 	found := map[Path]bool{}
 	for _, s := range left {
 		var paths [][]byte

@@ -33,20 +33,7 @@ func (t *Tx) Sessions() ([]Session, error) {
 }
 
 func (t *Tx) sessions(where string, args ...any) ([]Session, error) {
-	rows, err := t.r.Query(`SELECT `+sessionColumns+sessionFrom+` `+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []Session
-	for rows.Next() {
-		s, err := scanSession(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, rows.Err()
+	return collect(t, scanSession, `SELECT `+sessionColumns+sessionFrom+` `+where, args...)
 }
 
 // Session reads one session by its id.

@@ -24,15 +24,10 @@ type Move struct {
 //	rows on the side reached only: expect its first before, want its last after
 //	rows on both:                  expect the last after of one, want the last after of the other
 func (t *Tx) Transition(from, to NodeID) ([]Move, error) {
-	a, err := t.spans(from, true)
+	left, reached, shared, err := t.parted(from, to)
 	if err != nil {
 		return nil, err
 	}
-	b, err := t.spans(to, true)
-	if err != nil {
-		return nil, err
-	}
-	left, reached, shared := apart(a, b)
 	if len(shared) == 0 {
 		return nil, fmt.Errorf("nodes %d and %d have no common ancestor: %w", from, to, ErrCorrupt)
 	}
@@ -57,9 +52,11 @@ func (t *Tx) Transition(from, to NodeID) ([]Move, error) {
 			moves = append(moves, Move{Path: p, Expect: r.before, Want: r.after, Agent: r.agent})
 		}
 	}
-	slices.SortFunc(moves, func(x, y Move) int { return strings.Compare(string(x.Path), string(y.Path)) })
+	slices.SortFunc(moves, byPath)
 	return moves, nil
 }
+
+func byPath(x, y Move) int { return strings.Compare(string(x.Path), string(y.Path)) }
 
 // TipMoves are the moves of a rewind to where the last turn ended: what the agent's rows of
 // restore and carry nodes after it did is taken back.
@@ -99,7 +96,7 @@ func (t *Tx) TipMoves(head NodeID) ([]Move, error) {
 	for _, m := range found {
 		moves = append(moves, *m)
 	}
-	slices.SortFunc(moves, func(x, y Move) int { return strings.Compare(string(x.Path), string(y.Path)) })
+	slices.SortFunc(moves, byPath)
 	return moves, nil
 }
 

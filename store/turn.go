@@ -55,7 +55,7 @@ func (t *Tx) Turns(head NodeID, before, limit int) ([]Turn, error) {
 	}
 	var all []Turn
 	for _, s := range line {
-		rows, err := t.r.Query(`
+		part, err := collect(t, scanTurn, `
 			SELECT `+nodeColumns+`, `+turnColumns+`
 			FROM node n
 			JOIN turn t ON t.node_id = n.id
@@ -65,17 +65,7 @@ func (t *Tx) Turns(head NodeID, before, limit int) ([]Turn, error) {
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			turn, err := scanTurn(rows)
-			if err != nil {
-				return nil, closing(rows, err)
-			}
-			all = append(all, turn)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
-			return nil, err
-		}
-		if len(all) >= limit {
+		if all = append(all, part...); len(all) >= limit {
 			break
 		}
 	}
