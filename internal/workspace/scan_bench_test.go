@@ -149,16 +149,12 @@ func sources(b *testing.B) string {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(strings.TrimSpace(string(out)), "src"))); err != nil {
 		b.Fatal(err)
 	}
-	settle(b, dir)
+	time.Sleep(grain)
 	return dir
 }
 
-// settle makes all stamps older than the grain of the clock, as they are in a real tree.
-func settle(b *testing.B, dir string) {
-	b.Helper()
-	time.Sleep(50 * time.Millisecond)
-	_ = dir
-}
+// grain is what a stamp has to be older than, as in a real tree, not to be racy.
+const grain = 50 * time.Millisecond
 
 func BenchmarkScanFirst(b *testing.B) {
 	dir := sources(b)
@@ -187,7 +183,7 @@ func BenchmarkScanUnchanged100k(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	settle(b, dir)
+	time.Sleep(grain)
 	unchanged(b, dir)
 }
 
@@ -195,7 +191,7 @@ func unchanged(b *testing.B, dir string) {
 	k, g := newKeeper(b, dir), newGit(b, dir)
 	k.compact(k.scan())
 	g.capture()
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(grain)
 	k.compact(k.scan()) // what was racy
 	var s workspace.Scan
 	b.ReportAllocs()
@@ -232,7 +228,7 @@ func BenchmarkScan100Changed(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(grain)
 	}
 	pairs(b, edit, func() { s = k.scan() }, g.capture)
 	if len(s.Changed) != 100 {

@@ -110,6 +110,8 @@ func (w *worker) enters(name string, e *entry, sig Sig, pin *pins, out bool) {
 	}
 	if e != nil && e.node != nil {
 		child.base, now.node = e.node, e.node
+		// What is below was decided on by the folder, and not by the rules, or is to be now.
+		child.changed = child.changed || e.node.left != out
 	} else {
 		child.wasAbsent = before.Kind == store.Absent || e != nil && e.sig.Kind != 0
 		now.node = &node{}

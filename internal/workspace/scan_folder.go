@@ -157,6 +157,7 @@ func (w *worker) lstat(name string) (Sig, error) {
 // look decides about every entry.
 func (w *worker) look(ctx context.Context) error {
 	v, base := w.v, w.v.known()
+	v.baseRules, v.baseBad = base.rules.under(v.baseRules, v.path), v.baseBad || base.rules.bad()
 	if v.left {
 		w.setInfo(&node{})
 		return w.merge(v.pins.names(), false)
@@ -191,8 +192,7 @@ func (w *worker) look(ctx context.Context) error {
 		}
 		listed = true
 	}
-	v.rules, v.baseRules = rules.under(v.rules, v.path), base.rules.under(v.baseRules, v.path)
-	v.bad, v.baseBad = v.bad || rules.bad(), v.baseBad || base.rules.bad()
+	v.rules, v.bad = rules.under(v.rules, v.path), v.bad || rules.bad()
 	w.setInfo(&node{complete: true, rules: rules, marked: marked})
 	if !listed {
 		// What has become recorded may be ignored, and not in the base.

@@ -38,7 +38,7 @@ func (f *rawFolder) lstat(name string) (Sig, error) {
 	st := &f.st
 	for {
 		err := unix.Fstatat(f.fd, name, st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == unix.EINTR { //nolint:errorlint // an Errno as it comes, in the hottest loop there is
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -362,6 +363,9 @@ func TestScanModel(t *testing.T) {
 	seeds := 150
 	if testing.Short() {
 		seeds = 30
+	}
+	if n, err := strconv.Atoi(os.Getenv("REASONIX_MODEL_SEEDS")); err == nil {
+		seeds = n
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

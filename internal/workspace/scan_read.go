@@ -76,6 +76,7 @@ func (w *worker) read(ctx context.Context, e *entry, before store.State) error {
 	case store.Absent:
 		w.vanished(p, e, before, reading)
 		return nil
+	default:
 	}
 	w.s.read.Add(1)
 	w.s.bytes.Add(reading.State.Size)
