@@ -22,7 +22,8 @@ import (
 )
 
 var (
-	// ErrNoStore is returned when a store is opened that does not exist.
+	// ErrNoStore is returned when a store is opened that does not exist, and when the workspace is
+	// asked of one that was never finished.
 	ErrNoStore = errors.New("no store")
 	// ErrNoSession is returned when no session has the given reference.
 	ErrNoSession = errors.New("no such session")
@@ -204,9 +205,22 @@ func (t *Tx) Workspace() (Workspace, error) {
 	)
 	err := t.r.QueryRow(`SELECT root, device, inode, created_ms FROM workspace WHERE id = 1`).Scan(&root, &dev, &ino, &cms)
 	if err != nil {
-		return Workspace{}, fmt.Errorf("read workspace: %w", noRows(err, ErrCorrupt))
+		return Workspace{}, fmt.Errorf("read workspace: %w", noRows(err, t.unborn()))
 	}
 	return Workspace{Root: string(root), Device: uint64(dev), Inode: uint64(ino), Created: at(cms)}, nil
+}
+
+// unborn is what a store without a workspace is: one whose making was killed before its first row,
+// which is as good as none, or else damaged.
+func (t *Tx) unborn() error {
+	var used bool
+	switch err := t.r.Get(&used, `SELECT EXISTS (SELECT 1 FROM session)`); {
+	case err != nil:
+		return err
+	case used:
+		return ErrCorrupt
+	}
+	return fmt.Errorf("%w: its making was interrupted", ErrNoStore)
 }
 
 // MoveWorkspace binds the store to another folder, for a workspace that was renamed.

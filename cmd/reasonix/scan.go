@@ -120,8 +120,7 @@ func refusal(s capture.Scanning) error {
 // openOrMake opens the workspace's store, or makes it where it is to be scanned.
 func (a *app) openOrMake(ctx context.Context, set config.Settings) (*world, error) {
 	p, err := a.find()
-	create := errors.Is(err, place.ErrNoStore)
-	if create {
+	if errors.Is(err, place.ErrNoStore) {
 		var root string
 		if root, err = place.Canonical(a.dir()); err != nil {
 			return nil, a.noFolder(err)
@@ -134,7 +133,7 @@ func (a *app) openOrMake(ctx context.Context, set config.Settings) (*world, erro
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.openAt(ctx, p, create)
+	w, err := a.openAt(ctx, p, true)
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func (r *run) open(ctx context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	r.place, err = p.Open(ctx, place.Options{Create: create, Now: r.Now, OneConnection: true})
+	r.place, err = p.Open(ctx, place.Options{Create: e.begins(), Now: r.Now, OneConnection: true})
 	if err != nil {
 		return fmt.Errorf("open the store of %s: %w", abs, err)
 	}

@@ -14,7 +14,8 @@ import (
 
 // Options change how a place is opened; the zero value opens a store that is there.
 type Options struct {
-	// Create makes the store when it is missing; the place must have a root then.
+	// Create makes the store when it is missing, or was never finished by a process that was
+	// killed; the place must have a root then.
 	Create bool
 	// Dir is where the caller stands, for a store that the user named: it must lie in the
 	// workspace. "" means that the store says where the workspace is.
@@ -39,6 +40,18 @@ func (o *Opened) Close() error { return errors.Join(o.Root.Close(), o.Store.Clos
 // still is that folder. A store that this user may not write is opened for reading.
 // Errors: ErrOtherFolder, ErrNoFolder, and those of store.Open.
 func (p Place) Open(ctx context.Context, o Options) (*Opened, error) {
+	if create := o.Create; create && isStore(p.Store) {
+		o.Create = false // what is there has its own workspace, unless it was never finished
+		opened, err := p.open(ctx, o)
+		if !errors.Is(err, store.ErrNoStore) || p.Root == "" {
+			return opened, err
+		}
+		o.Create = create
+	}
+	return p.open(ctx, o)
+}
+
+func (p Place) open(ctx context.Context, o Options) (*Opened, error) {
 	so := store.Options{Now: o.Now, OneConnection: o.OneConnection}
 	if o.Create {
 		w, err := Workspace(p.Root)

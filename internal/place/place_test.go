@@ -299,7 +299,42 @@ func TestStoreThatWasNeverBegun(t *testing.T) {
 	}
 }
 
-// A store that may not be written can still be looked at.
+// TestStoreWithoutAWorkspace: a process was killed after the schema and before the first row. It
+// is as good as none, and whoever may make one finishes it.
+func TestStoreWithoutAWorkspace(t *testing.T) {
+	w := newTown(t)
+	dir := w.mkdir("p")
+	p, err := w.where.Make(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := db.Open(t.Context(), p.Store, db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = w.where.Find(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Open(t.Context(), Options{}); !errors.Is(err, store.ErrNoStore) {
+		t.Errorf("for reading: %v", err)
+	}
+	for range 2 {
+		o, err := p.Open(t.Context(), Options{Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Root.Path() != dir {
+			t.Errorf("it is about %s", o.Root.Path())
+		}
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestNotScanned: home, the root of the file system and folders for temporary files are not
 // scanned; what lies in them is.
 func TestNotScanned(t *testing.T) {
@@ -316,6 +351,7 @@ func TestNotScanned(t *testing.T) {
 	}
 }
 
+// A store that may not be written can still be looked at.
 func TestReadOnlyStore(t *testing.T) {
 	if asuser.Ran(t) {
 		return
