@@ -322,3 +322,33 @@ func TestCaseTheStoreInTheWorkspace(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// TestCaseALargeFileThatAToolEdits: the limits are those of scans. A file over them that a tool
+// announced is covered, and scans do not forget what is known of it.
+func TestCaseALargeFileThatAToolEdits(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.close()
+	w.capture.Scanning = capture.Scanning{MaxFile: 10}
+	w.tree(map[string]string{"big": "a hundred bytes, or more than ten at least\n", "small": "0\n"})
+	before := manifest(t, w.dir)
+	w.turnOf(0, func() {
+		w.sh(0, `echo 1 > small`)
+		w.edit(0, "big", "644:edited, and still over the limit of scans\n")
+		w.sh(0, `echo 2 > small`)
+	})
+	w.turnOf(0, func() { w.sh(0, `echo 3 > small`) })
+	after := manifest(t, w.dir)
+	if res := w.look(rewind.Request{Turn: 0}); len(res.Conflicts) != 0 || len(res.NotCovered) != 0 {
+		t.Errorf("conflicts %+v, not covered %+v", res.Conflicts, res.NotCovered)
+	}
+	w.do(rewind.Request{Turn: 0})
+	w.same("rewound", before)
+	w.do(rewind.Request{Kind: store.OpUndo})
+	w.same("undone", after)
+	// A person's edit of it is seen as any other.
+	w.tree(map[string]string{"big": "by hand, and over the limit of scans as well\n"})
+	w.turnOf(0, func() { w.sh(0, `echo 4 > small`) })
+	if res := w.look(rewind.Request{Turn: 0}); len(res.Conflicts) != 1 || res.Conflicts[0].Path != "big" {
+		t.Errorf("conflicts %+v", res.Conflicts)
+	}
+}
