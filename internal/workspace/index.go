@@ -161,8 +161,7 @@ func (x *Index) Ignored(p store.Path, dir bool) bool {
 	}
 }
 
-// Complete reports whether the scan that x is of came to its end. Only then does x prove that
-// anything is absent.
+// Complete reports whether the scan that x is of came to its end.
 func (x *Index) Complete() bool { return x != nil && x.complete }
 
 // Len is the number of paths in x.
