@@ -422,3 +422,36 @@ func TestNeverScanned(t *testing.T) {
 		t.Errorf("written %v", r.Written)
 	}
 }
+
+// TestAlwaysScanned: a person's edit between turns is told from the agent's without any command,
+// if that is wanted; else nobody looks.
+func TestAlwaysScanned(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		w := newWorld(t, 1)
+		w.capture.Scanning = capture.Scanning{Always: always}
+		w.tree(map[string]string{"a": "0\n", "b": "0\n"})
+		w.turnOf(0, func() { w.edit(0, "a", "644:1") })
+		w.tree(map[string]string{"a": "by hand\n"})
+		w.turnOf(0, func() { w.edit(0, "b", "644:1") })
+		var rows []string
+		w.must(w.capture.Store.View(t.Context(), func(tx *store.Tx) error {
+			s, err := tx.Session(w.ids[0])
+			if err != nil {
+				return err
+			}
+			placed, err := tx.TurnChanges(s.Head, 0)
+			for _, p := range placed {
+				rows = append(rows, fmt.Sprintf("%s %s", p.Path, p.Source))
+			}
+			return err
+		}))
+		want := "[a tool]"
+		if always {
+			want = "[a tool a external]"
+		}
+		if fmt.Sprint(rows) != want {
+			t.Errorf("always=%v: rows %v, want %s", always, rows, want)
+		}
+		w.close()
+	}
+}

@@ -44,6 +44,8 @@ type doctorScan struct {
 	Never    string `json:"never,omitempty"` // why the workspace is not scanned
 	Paths    int    `json:"paths"`           // covered
 	Complete bool   `json:"complete"`        // the last scan came to its end
+	// Rules are the files of ignore rules that were in force then.
+	Rules []string `json:"rule_files"`
 }
 
 type settingJSON struct {
@@ -59,7 +61,7 @@ func (a *app) doctor(c *cli.Context) error {
 		return badUsage("doctor takes no arguments")
 	}
 	set, all, err := config.Explain(a.env)
-	out := doctorJSON{Version: version, Ignored: ignore.Defaults(), Nested: []string{}, Problems: problemsOf(err)}
+	out := doctorJSON{Version: version, Scan: doctorScan{Rules: []string{}}, Ignored: ignore.Defaults(), Nested: []string{}, Problems: problemsOf(err)}
 	for _, s := range all {
 		out.Settings = append(out.Settings, settingJSON{s.Name, s.Env, s.Value, s.Default, printableJSON(s.From)})
 	}
@@ -136,6 +138,12 @@ func (d *doctorJSON) read(tx *store.Tx) error {
 		d.Problems = append(d.Problems, "the stat index is damaged: the next scan reads everything again")
 	case x != nil:
 		d.Scan.Paths, d.Scan.Complete = x.Len(), x.Complete()
+		for p, usable := range x.RuleFiles() {
+			d.Scan.Rules = append(d.Scan.Rules, jsonPath(p))
+			if !usable {
+				d.Problems = append(d.Problems, fmt.Sprintf("the ignore rules in %s cannot be used: new files below it are not captured", jsonPath(p)))
+			}
+		}
 	}
 	return nil
 }
@@ -178,6 +186,7 @@ func (a *app) printDoctor(w io.Writer, d doctorJSON) error {
 	t.line("")
 	t.line("left out by default; .gitignore and .reasonixignore add to it or take back")
 	t.line("  %s", strings.Join(d.Ignored, "  "))
+	t.list("rules from", cyan, d.Scan.Rules)
 	for _, p := range d.Problems {
 		t.line("%s %s", a.paint(w, red, "problem:"), printable(p))
 	}

@@ -304,6 +304,7 @@ func (p *play) tell() {
 	p.json("switch", "switch", "s1")
 	p.json("ops", "ops")
 	p.must(os.Truncate(filepath.Join(p.dir, "c"), 65<<20))
+	p.write(".gitignore", "*.log\n")
 	p.json("scan", "scan")
 	p.json("doctor", "doctor")
 	p.json("verify", "verify")

@@ -164,6 +164,33 @@ func (x *Index) Ignored(p store.Path, dir bool) bool {
 // Complete reports whether the scan that x is of came to its end.
 func (x *Index) Complete() bool { return x != nil && x.complete }
 
+// RuleFiles are the files of ignore rules that were in force at the last scan, by path; usable is
+// false for one that was there and could not be used.
+func (x *Index) RuleFiles() iter.Seq2[store.Path, bool] {
+	return func(yield func(path store.Path, usable bool) bool) {
+		if x != nil {
+			x.root.ruleFiles(".", yield)
+		}
+	}
+}
+
+func (n *node) ruleFiles(folder store.Path, yield func(store.Path, bool) bool) bool {
+	if n.rules != nil {
+		for i, f := range n.rules {
+			if f != (ruleFile{}) && !yield(join(folder, ruleNames[i]), !f.bad) {
+				return false
+			}
+		}
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		if e.node != nil && !e.node.ruleFiles(join(folder, e.name), yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // Len is the number of paths in x.
 func (x *Index) Len() int {
 	if x == nil {
