@@ -79,6 +79,11 @@ func newFastWorld(t testing.TB, files tree) *world {
 		return newWorld(t, files)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	// One folder deeper: tests write through links to "..", too.
+	dir = filepath.Join(dir, "w")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return newWorldAt(t, dir, files)
 }
 
