@@ -74,13 +74,12 @@ func newWorld(t testing.TB, files tree, o ...workspace.Options) *world {
 // of syncs, whose order is what is tested and not the disk.
 func newFastWorld(t testing.TB, files tree) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "workspace-test-")
+	base, err := os.MkdirTemp("/dev/shm", "workspace-test-")
 	if err != nil {
 		return newWorld(t, files)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	// One folder deeper: tests write through links to "..", too.
-	dir = filepath.Join(dir, "w")
+	t.Cleanup(func() { os.RemoveAll(base) })
+	dir := filepath.Join(base, "w") // one folder deeper: tests write through links to "..", too
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
