@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"reasonix/blob"
+	"reasonix/internal/charset"
 )
 
 // maxSums bounds what is remembered of contents, so that memory does not grow with a session.
@@ -21,7 +22,7 @@ const maxSums = 8192
 type kept struct {
 	sum      string // SHA-256 of the raw bytes, lower-case hex: the format's name of it
 	size     int64
-	encoding Encoding
+	encoding charset.Encoding
 }
 
 // blobs writes contents under their SHA-256.
@@ -90,7 +91,7 @@ func (b *blobs) keep(ctx context.Context, h blob.Hash) (kept, error) {
 			return err
 		}
 		k.size = info.Size()
-		k.encoding, err = Detect(f, k.size)
+		k.encoding, err = charset.Detect(f, k.size)
 		return err
 	})
 	if err != nil {

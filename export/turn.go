@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reasonix/internal/charset"
 	"reasonix/store"
 )
 
@@ -164,14 +165,14 @@ func (w *writer) files(ctx context.Context, f *bufio.Writer, snaps []snapshot) e
 
 // The fields of a path after its content, in the format's order.
 type snapTail struct {
-	Encoding      *Encoding `json:"encoding,omitempty"`
-	Mode          uint32    `json:"mode,omitempty"`
-	SHA256        string    `json:"sha256,omitempty"`
-	BlobRef       string    `json:"blobRef,omitempty"`
-	CaptureSource string    `json:"captureSource"`
-	AfterSHA256   string    `json:"afterSha256,omitempty"`
-	AfterExisted  *bool     `json:"afterExisted,omitempty"`
-	AfterMode     uint32    `json:"afterMode,omitempty"`
+	Encoding      *charset.Encoding `json:"encoding,omitempty"`
+	Mode          uint32            `json:"mode,omitempty"`
+	SHA256        string            `json:"sha256,omitempty"`
+	BlobRef       string            `json:"blobRef,omitempty"`
+	CaptureSource string            `json:"captureSource"`
+	AfterSHA256   string            `json:"afterSha256,omitempty"`
+	AfterExisted  *bool             `json:"afterExisted,omitempty"`
+	AfterMode     uint32            `json:"afterMode,omitempty"`
 }
 
 func (w *writer) snapshot(ctx context.Context, f *bufio.Writer, s snapshot) error {

@@ -1,4 +1,6 @@
-package export
+// Package charset tells how the bytes of a file become text and the reverse: the nine kinds that
+// the checkpoint files of the public program Reasonix number, detected as that program does.
+package charset
 
 import (
 	"bytes"

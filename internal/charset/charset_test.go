@@ -1,4 +1,4 @@
-package export_test
+package charset_test
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 
 	"golang.org/x/text/encoding/simplifiedchinese"
 
-	"reasonix/export"
+	"reasonix/internal/charset"
 )
 
-func decode(t testing.TB, b []byte) (export.Encoding, string) {
+func decode(t testing.TB, b []byte) (charset.Encoding, string) {
 	t.Helper()
 	r := bytes.NewReader(b)
-	k, err := export.Detect(r, int64(len(b)))
+	k, err := charset.Detect(r, int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,24 +30,24 @@ func decode(t testing.TB, b []byte) (export.Encoding, string) {
 func TestDetect(t *testing.T) {
 	for _, c := range []struct {
 		in   string
-		kind export.Encoding
+		kind charset.Encoding
 		text string
 	}{
-		{"", export.UTF8, ""},
-		{"a\x00b", export.UTF8, "a\x00b"},
-		{"héllo\r\n", export.UTF8, "héllo\r\n"},
-		{"\xef\xbb\xbfa", export.UTF8BOM, "a"},
-		{"\xff\xfea\x00", export.UTF16LEBOM, "a"},
-		{"\xff\xfea\x00b", export.UTF16LEBOM, "a"}, // the odd byte is dropped
-		{"\xfe\xff\x00a", export.UTF16BEBOM, "a"},
-		{"\xfe\xff\xd8\x00", export.UTF16BEBOM, "\ufffd"}, // a lone surrogate
-		{strings.Repeat("a\x00", 8), export.UTF16LE, "aaaaaaaa"},
-		{strings.Repeat("\x00a", 8), export.UTF16BE, "aaaaaaaa"},
-		{strings.Repeat("a\x00", 7), export.UTF8, strings.Repeat("a\x00", 7)}, // too short to tell
-		{"\xb5\xda\xd2\xbb", export.GB18030, "第一"},
-		{"\x80abc", export.GBK, "€abc"},
-		{"\xff\x00\xfe\x80\x81\xff\n", export.GB18030, "\ufffd\x00䜣\ufffd\ufffd\n"},
-		{strings.Repeat("é", 40_000) + "\xff", export.GB18030, ""},
+		{"", charset.UTF8, ""},
+		{"a\x00b", charset.UTF8, "a\x00b"},
+		{"héllo\r\n", charset.UTF8, "héllo\r\n"},
+		{"\xef\xbb\xbfa", charset.UTF8BOM, "a"},
+		{"\xff\xfea\x00", charset.UTF16LEBOM, "a"},
+		{"\xff\xfea\x00b", charset.UTF16LEBOM, "a"}, // the odd byte is dropped
+		{"\xfe\xff\x00a", charset.UTF16BEBOM, "a"},
+		{"\xfe\xff\xd8\x00", charset.UTF16BEBOM, "\ufffd"}, // a lone surrogate
+		{strings.Repeat("a\x00", 8), charset.UTF16LE, "aaaaaaaa"},
+		{strings.Repeat("\x00a", 8), charset.UTF16BE, "aaaaaaaa"},
+		{strings.Repeat("a\x00", 7), charset.UTF8, strings.Repeat("a\x00", 7)}, // too short to tell
+		{"\xb5\xda\xd2\xbb", charset.GB18030, "第一"},
+		{"\x80abc", charset.GBK, "€abc"},
+		{"\xff\x00\xfe\x80\x81\xff\n", charset.GB18030, "\ufffd\x00䜣\ufffd\ufffd\n"},
+		{strings.Repeat("é", 40_000) + "\xff", charset.GB18030, ""},
 	} {
 		kind, text := decode(t, []byte(c.in))
 		if kind != c.kind || c.text != "" && text != c.text {
@@ -63,31 +63,31 @@ func FuzzDetect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		kind, text := decode(t, b)
-		if strings.Contains(text, "\ufffd") && kind != export.UTF8 {
+		if strings.Contains(text, "\ufffd") && kind != charset.UTF8 {
 			return // lossy, or cannot be told from it
 		}
 		var back []byte
 		switch kind {
-		case export.UTF8:
+		case charset.UTF8:
 			back = []byte(text)
-		case export.UTF8BOM:
+		case charset.UTF8BOM:
 			if !utf8.ValidString(text) {
 				return
 			}
 			back = []byte("\xef\xbb\xbf" + text)
-		case export.UTF16LEBOM, export.UTF16BEBOM, export.UTF16LE, export.UTF16BE:
+		case charset.UTF16LEBOM, charset.UTF16BEBOM, charset.UTF16LE, charset.UTF16BE:
 			if len(b)%2 != 0 {
 				return
 			}
 			back = wide(text, kind)
-		case export.GB18030:
+		case charset.GB18030:
 			var err error
 			if back, err = simplifiedchinese.GB18030.NewEncoder().Bytes([]byte(text)); err != nil || !bytes.Equal(back, b) {
 				return // binary
 			}
-		case export.GBK:
+		case charset.GBK:
 			back, _ = simplifiedchinese.GBK.NewEncoder().Bytes([]byte(text))
-		case export.Lossy:
+		case charset.Lossy:
 			t.Fatalf("%q is lossy", b)
 		}
 		if !bytes.Equal(back, b) {
@@ -96,14 +96,14 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-func wide(text string, kind export.Encoding) []byte {
+func wide(text string, kind charset.Encoding) []byte {
 	var b []byte
 	units := utf16.Encode([]rune(text))
-	if kind == export.UTF16LEBOM || kind == export.UTF16BEBOM {
+	if kind == charset.UTF16LEBOM || kind == charset.UTF16BEBOM {
 		units = append([]uint16{0xfeff}, units...)
 	}
 	for _, u := range units {
-		if kind == export.UTF16LEBOM || kind == export.UTF16LE {
+		if kind == charset.UTF16LEBOM || kind == charset.UTF16LE {
 			b = append(b, byte(u), byte(u>>8))
 		} else {
 			b = append(b, byte(u>>8), byte(u))
