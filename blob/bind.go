@@ -19,8 +19,7 @@ func (s *Store) Bind(tx *db.WriteTx, p *Prepared) (ID, error) {
 		return 0, err
 	}
 	if !known {
-		id, err = bindNew(tx, p)
-		if err != nil {
+		if id, err = bindNew(tx, p, id); err != nil {
 			return 0, err
 		}
 	}
@@ -28,12 +27,13 @@ func (s *Store) Bind(tx *db.WriteTx, p *Prepared) (ID, error) {
 	return id, endLease(tx, p)
 }
 
-func bindNew(tx *db.WriteTx, p *Prepared) (ID, error) {
+// bindNew writes a content that is not there; gone is the row that Expire left of it, if any.
+func bindNew(tx *db.WriteTx, p *Prepared, gone ID) (ID, error) {
 	if p.digest {
 		return 0, fmt.Errorf("bind content %s, which was only named: %w", p.hash.Short(), ErrGone)
 	}
 	if len(p.chunks) > 0 {
-		return bindChunks(tx, p)
+		return bindChunks(tx, p, gone)
 	}
 	if p.data == nil && p.size > 0 {
 		return 0, fmt.Errorf("bind content %s: %w", p.hash.Short(), ErrGone)
@@ -42,11 +42,11 @@ func bindNew(tx *db.WriteTx, p *Prepared) (ID, error) {
 	if !p.packed { // the row that Prepare saw was swept meanwhile
 		enc, data = encode(p.data)
 	}
-	return insert(tx, p.hash, p.size, enc, data)
+	return insert(tx, gone, p.hash, p.size, enc, data)
 }
 
-func bindChunks(tx *db.WriteTx, p *Prepared) (ID, error) {
-	id, err := insert(tx, p.hash, p.size, Chunked, nil)
+func bindChunks(tx *db.WriteTx, p *Prepared, gone ID) (ID, error) {
+	id, err := insert(tx, gone, p.hash, p.size, Chunked, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -66,10 +66,14 @@ func bindChunks(tx *db.WriteTx, p *Prepared) (ID, error) {
 	return id, nil
 }
 
-func insert(tx *db.WriteTx, h Hash, size int64, enc Encoding, data []byte) (ID, error) {
+// insert writes the row of a content, or fills the row gone, which Expire left of it.
+func insert(tx *db.WriteTx, gone ID, h Hash, size int64, enc Encoding, data []byte) (ID, error) {
 	const q = `INSERT INTO blob (hash, size, encoding, data) VALUES (?, ?, ?, ?)`
 	if data == nil {
 		data = []byte{} // nil would be NULL
+	}
+	if gone != 0 {
+		return gone, revive(tx, gone, enc, data)
 	}
 	res, err := tx.Exec(q, h[:], size, enc, data)
 	if err != nil {
@@ -77,6 +81,17 @@ func insert(tx *db.WriteTx, h Hash, size int64, enc Encoding, data []byte) (ID, 
 	}
 	id, err := res.LastInsertId()
 	return ID(id), err
+}
+
+func revive(tx *db.WriteTx, id ID, enc Encoding, data []byte) error {
+	_, err := tx.Exec(`UPDATE blob SET encoding = ?, data = ? WHERE id = ?`, enc, data, id)
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM blob_expired WHERE blob_id = ?`, id)
+	}
+	if err != nil {
+		return fmt.Errorf("store content row %d again: %w", id, err)
+	}
+	return nil
 }
 
 func endLease(tx *db.WriteTx, p *Prepared) error {
@@ -107,17 +122,18 @@ func (s *Store) Discard(ctx context.Context, p *Prepared) error {
 	return err
 }
 
-// Lookup returns the row of h and whether there is one. It does not check the content.
-func Lookup(tx *db.ReadTx, h Hash) (ID, bool, error) {
-	var id ID
-	err := tx.Get(&id, `SELECT id FROM blob WHERE hash = ?`, h[:])
+// Lookup returns the row of h and whether its bytes are stored; a row without them is what Expire
+// left, and 0 says that there is none. It does not check the content.
+func Lookup(tx *db.ReadTx, h Hash) (id ID, stored bool, err error) {
+	const q = `SELECT id, ifnull(encoding <> 0 OR length(data) > 0 OR size = 0, 1) FROM blob WHERE hash = ?`
+	err = tx.QueryRow(q, h[:]).Scan(&id, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("look up content %s: %w", h.Short(), err)
 	}
-	return id, true, nil
+	return id, stored, nil
 }
 
 // HashOf returns the name of the content in row id; ErrNotFound when there is no such row.

@@ -44,6 +44,11 @@ CREATE INDEX blob_chunk_chunk ON blob_chunk (chunk_id);
 CREATE TABLE blob_lease (
   id         INTEGER PRIMARY KEY,
   expires_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE blob_expired (
+  blob_id    INTEGER PRIMARY KEY REFERENCES blob (id) ON DELETE CASCADE,
+  reason     INTEGER NOT NULL,
+  expired_ms INTEGER NOT NULL
 ) STRICT;`
 
 func migrations() fs.FS {

@@ -17,6 +17,7 @@ type Info struct {
 	Stored   int64 // what its row, or the rows of its chunks, hold, in bytes; shared chunks count each time
 	Encoding Encoding
 	Base     Hash // of a delta; else zero
+	Expired  bool // its bytes were dropped
 }
 
 type infoRow struct {
@@ -40,6 +41,7 @@ const infoColumns = `
 
 func (r infoRow) info() (Info, error) {
 	in := Info{Size: r.Size, Stored: r.Stored.Int64, Encoding: Encoding(r.Encoding)}
+	in.Expired = in.Encoding == Raw && r.Stored.Int64 == 0 && r.Size > 0
 	var err error
 	if in.Hash, err = FromBytes(r.Hash); err != nil {
 		return Info{}, &DamagedError{Reason: fmt.Sprintf("row %d", r.ID), Err: err}

@@ -83,7 +83,7 @@ func (c *chunks) damaged(reason string, err error) error {
 // Open streams the content of h; the caller closes it. At most a chunk is held in memory. Every
 // byte that Read gives has been verified with its chunk, and io.EOF comes only after the whole
 // was; until then the content may turn out to be cut short, so nothing should be made final
-// before. Errors are ErrNotFound, at once, and *DamagedError, at once or from Read.
+// before. Errors are ErrNotFound and ErrExpired, at once, and *DamagedError, at once or from Read.
 //
 // Chunks are read each in a transaction of its own: a content that is swept meanwhile ends in
 // an error. The result is for one goroutine.
@@ -148,7 +148,8 @@ func (r *chunkReader) Close() error {
 
 var errClosed = errors.New("the content was closed")
 
-// Verify reads the content of h and throws it away. nil means that it is there and whole.
+// Verify reads the content of h and throws it away. nil means that it is there and whole; ErrExpired
+// that it is known to be gone.
 func (s *Store) Verify(ctx context.Context, h Hash) error {
 	r, err := s.Open(ctx, h)
 	if err != nil {

@@ -312,12 +312,13 @@ func (s *Store) commit(ctx context.Context, p *Prepared, rows []row) error {
 			}
 		}
 		for _, r := range rows {
-			if _, known, err := Lookup(&tx.ReadTx, r.hash); err != nil {
+			gone, known, err := Lookup(&tx.ReadTx, r.hash)
+			if err != nil {
 				return err
 			} else if known {
 				continue
 			}
-			if _, err := insert(tx, r.hash, int64(r.size), r.encoding, r.data); err != nil {
+			if _, err := insert(tx, gone, r.hash, int64(r.size), r.encoding, r.data); err != nil {
 				return err
 			}
 		}

@@ -47,6 +47,8 @@ func load(tx *db.ReadTx, h Hash) (stored, error) {
 		return r, fmt.Errorf("content %s: %w", h, ErrNotFound)
 	case err != nil:
 		return r, readError(h, "row", err)
+	case r.expired():
+		return r, fmt.Errorf("content %s: %w", h, ErrExpired)
 	}
 	return r, nil
 }
@@ -61,7 +63,7 @@ func readError(h Hash, what string, err error) error {
 
 // Read returns the whole content of h, verified. max is the longest content, in bytes, that the
 // caller will hold; a longer one gives ErrTooLarge. max <= 0 means no limit. Other errors are
-// ErrNotFound and *DamagedError.
+// ErrNotFound, ErrExpired and *DamagedError.
 func (s *Store) Read(ctx context.Context, h Hash, max int64) (b []byte, err error) {
 	err = s.db.View(ctx, func(tx *db.ReadTx) error {
 		b, err = ReadTx(tx, h, max)

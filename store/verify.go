@@ -96,6 +96,15 @@ var treeChecks = []struct{ code, query string }{
 		FROM operation o
 		WHERE o.state = 2 AND o.head_to IS NULL
 		ORDER BY o.id`},
+	{ProblemBlob, `
+		SELECT 'content ' || lower(hex(b.hash)) || ' has no bytes, and was never dropped', ''
+		FROM blob b LEFT JOIN blob_expired e ON e.blob_id = b.id
+		WHERE b.encoding = 0 AND length(b.data) = 0 AND b.size > 0 AND e.blob_id IS NULL
+		UNION ALL
+		SELECT 'content ' || lower(hex(b.hash)) || ' counts as dropped, and has bytes', ''
+		FROM blob_expired e JOIN blob b ON b.id = e.blob_id
+		WHERE b.encoding <> 0 OR length(b.data) > 0 OR b.size = 0
+		ORDER BY 1`},
 	// Within a segment each row's before is the after of the path's row before it (looking).
 	{ProblemChain, `
 		SELECT 'node depth ' || c.depth || ' of segment ' || c.segment || ' does not continue what was known', CAST(p.path AS TEXT)
@@ -242,7 +251,7 @@ func (s *Store) checkBlobs(ctx context.Context, progress func(done, total int64)
 		err := s.blobs.Verify(ctx, h)
 		var damage *blob.DamagedError
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, blob.ErrExpired):
 		case errors.As(err, &damage), errors.Is(err, blob.ErrNotFound):
 			// Listed and not found: the table and its index of hashes disagree.
 			needed, err := s.neededBy(ctx, h, err)
