@@ -275,5 +275,12 @@ func redoable(tx *store.Tx, session store.SessionID) (store.Operation, error) {
 	if errors.Is(err, store.ErrNoOperation) || err == nil && o.Kind != store.OpUndo {
 		err = ErrNothingToRedo
 	}
+	if err != nil {
+		return o, err
+	}
+	of, err := tx.Operation(o.Of)
+	if err == nil && of.Kind == store.OpDelete {
+		err = ErrNothingToRedo // it is deleted again, or not, by its name
+	}
 	return o, err
 }

@@ -2,6 +2,7 @@ package rewind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"reasonix/blob"
 	"reasonix/internal/capture"
 	"reasonix/store"
 )
@@ -26,7 +28,7 @@ func (p *Plan) Result() Result { return p.draft.result }
 
 // Plan works out a move and writes nothing. A plan with conflicts is returned together with
 // ErrConflict; its Result lists them. Other errors: ErrBusy, store.ErrNoTurn, ErrNoSession,
-// *DamageError, ErrNothingToUndo, ErrNothingToRedo, ErrReadOnly.
+// *DamageError, ErrExpired, ErrNothingToUndo, ErrNothingToRedo, ErrReadOnly.
 func (e *Engine) Plan(ctx context.Context, r Request) (*Plan, error) {
 	var a *aim
 	err := e.capture.Store.View(ctx, func(tx *store.Tx) error {
@@ -337,6 +339,8 @@ func (e *Engine) provable(ctx context.Context, d *draft) error {
 				return nil
 			case ctx.Err() != nil:
 				return fmt.Errorf("check contents: %w", ctx.Err())
+			case errors.Is(err, blob.ErrExpired):
+				return fmt.Errorf("%s: %w", p, ErrExpired)
 			}
 			return &DamageError{Path: p, Blob: s.to.Blob, Err: err}
 		})

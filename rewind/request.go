@@ -31,6 +31,8 @@ var (
 	ErrNothingToRedo = errors.New("nothing to redo")
 	// ErrNotUndoable is returned for an operation that undo passes over, or that is undone already.
 	ErrNotUndoable = errors.New("the operation cannot be undone")
+	// ErrExpired is returned when collection dropped a content that the move would have to write.
+	ErrExpired = errors.New("it was dropped by gc, so that turn cannot be restored any more")
 	// ErrInvalid is returned when a request contradicts itself.
 	ErrInvalid = errors.New("invalid request")
 	// ErrNoPath is returned when one of Only is nothing that the move is about.

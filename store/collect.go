@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Collected says what collection dropped, or would drop.
@@ -24,7 +25,8 @@ type TurnRef struct {
 	Turn    int
 }
 
-func (c *Collected) add(d Collected) {
+// Add adds what one more step did.
+func (c *Collected) Add(d Collected) {
 	c.Contents += d.Contents
 	c.Bytes += d.Bytes
 	c.Postponed += d.Postponed
@@ -154,4 +156,37 @@ func (c *Collector) look(tx *WriteTx) error {
 	}
 	c.version = version
 	return nil
+}
+
+// Size is how large the store is, in bytes, and how much of that is free for reuse.
+func (t *Tx) Size() (all, free int64, err error) { return t.r.Size() }
+
+// TurnTimes are the moments at which the turns were last active, oldest first, each once.
+func (t *Tx) TurnTimes() ([]time.Time, error) {
+	return collect(t, func(row scanner) (time.Time, error) {
+		var active int64
+		err := row.Scan(&active)
+		return at(active), err
+	}, `SELECT DISTINCT coalesce(ended_ms, started_ms) AS active FROM turn ORDER BY active`)
+}
+
+// Due says when collection by itself comes next; zero when it never ran.
+func (t *Tx) Due() (due time.Time, err error) {
+	var when int64
+	err = noRows(t.r.QueryRow(`SELECT due_ms FROM collection WHERE id = 1`).Scan(&when), nil)
+	return at(when), err
+}
+
+// SetDue says when collection by itself comes next.
+func (w *WriteTx) SetDue(due time.Time) error {
+	_, err := w.exec(`
+		INSERT INTO collection (id, due_ms) VALUES (1, ?)
+		ON CONFLICT (id) DO UPDATE SET due_ms = excluded.due_ms`, ms(due))
+	return err
+}
+
+// Checkpoint gives the space of what was dropped back to the system (db.DB.Checkpoint).
+func (s *Store) Checkpoint(ctx context.Context) error {
+	_, err := s.db.Checkpoint(ctx)
+	return err
 }

@@ -277,8 +277,7 @@ func (w *wood) collect(k store.Keep) (sum store.Collected) {
 		if done, more, err = c.Step(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
-		sum.Contents, sum.Bytes, sum.Nodes = sum.Contents+done.Contents, sum.Bytes+done.Bytes, sum.Nodes+done.Nodes
-		sum.Operations, sum.Sessions, sum.Messages = sum.Operations+done.Operations, sum.Sessions+done.Sessions, sum.Messages+done.Messages
+		sum.Add(done)
 	}
 	return sum
 }

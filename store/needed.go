@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // bits is a set of small numbers.
 type bits []uint64
@@ -17,152 +20,132 @@ func (b *bits) add(n uint32) bool {
 
 func (b bits) has(n uint32) bool { return int(n>>6) < len(b) && b[n>>6]>>(n&63)&1 == 1 }
 
-// walk finds the contents that the kept states consist of (docs/design.md, collection). For a kept
-// state these are, path by path, what the last row on its line says after; and where no row on its
-// line is about a path, what the first rows elsewhere say before.
-//
-// It goes through the nodes that stay once, with the state of each path at the node in hand. A content counts
-// when the state it belongs to is followed by another one, or its line ends, with a kept state in
-// between.
-type walk struct {
-	tree  *tree
-	need  bits
-	now   map[uint32]held
-	fills map[uint32]*unseen
-	total int // kept states
-	below []int
-	done  []bool // of a kept state: its line was ended once, so all its contents were looked at
-}
-
-// held is what a path is at the node in hand.
-type held struct {
-	blob  uint32
-	depth int64 // of the node that said so
-}
-
 // unseen is a path before its first rows.
 type unseen struct {
 	befores []uint32
 	covered int // kept states whose line has a row of the path
 }
 
+// needed finds the contents that the kept states consist of (docs/design.md, collection). For a kept
+// state these are, path by path, what the last row on its line says after; and where no row on its
+// line is about a path, what the first rows elsewhere say before.
+//
+// A content counts when the state it belongs to is followed by another one, or its line ends, with a
+// kept state in between.
 func (tr *tree) needed() bits {
-	w := &walk{
-		tree: tr, now: map[uint32]held{}, fills: map[uint32]*unseen{},
-		below: make([]int, len(tr.nodes)), done: make([]bool, len(tr.nodes)),
+	var (
+		need bits
+		kept []int // kept states on the line in hand, as depths come
+		done = make([]bool, len(tr.nodes))
+	)
+	below, total := tr.countKept()
+	paths := map[uint32]*unseen{}
+	t := traveller{tree: tr}
+	t.row = func(i int, r treeRow, was held, had bool) {
+		switch {
+		case !had:
+			u := paths[r.path]
+			if u == nil {
+				u = &unseen{}
+				paths[r.path] = u
+			}
+			u.befores = append(u.befores, r.before)
+			u.covered += below[i]
+		case len(kept) > 0 && tr.nodes[kept[len(kept)-1]].depth >= was.depth:
+			need.add(was.blob)
+			need.add(r.before)
+		}
 	}
-	for i := len(tr.nodes) - 1; i >= 0; i-- { // children have higher places
+	t.enter = func(i int) {
 		if tr.stands[i] {
-			w.below[i]++
-			w.total++
-		}
-		if p := tr.nodes[i].parent; p >= 0 {
-			w.below[p] += w.below[i]
+			kept = append(kept, i)
 		}
 	}
-	for i, n := range tr.nodes {
-		if n.parent < 0 && tr.stays[i] {
-			w.visit(i)
+	t.leave = func(i int, last bool) {
+		// What another line with the same last kept state holds at its end was looked at before,
+		// or when it was covered up.
+		if n := len(kept); last && n > 0 && !done[kept[n-1]] {
+			done[kept[n-1]] = true
+			depth := tr.nodes[kept[n-1]].depth
+			for _, h := range t.now {
+				if h.depth <= depth {
+					need.add(h.blob)
+				}
+			}
+		}
+		if tr.stands[i] {
+			kept = kept[:len(kept)-1]
 		}
 	}
-	for _, u := range w.fills {
-		if u.covered < w.total {
+	t.travel()
+	for _, u := range paths {
+		if u.covered < total {
 			for _, b := range u.befores {
-				w.need.add(b)
+				need.add(b)
 			}
 		}
 	}
 	for i, n := range tr.nodes {
 		if tr.fresh[i] {
 			for _, r := range tr.rows[n.from:n.to] {
-				w.need.add(r.before)
-				w.need.add(r.after)
+				need.add(r.before)
+				need.add(r.after)
 			}
 		}
 	}
-	return w.need
+	return need
 }
 
-// walkStep is a node on the way down, with what it covered up.
-type walkStep struct {
-	node int
-	kid  int  // next to visit
-	goes bool // a line goes on below it
-	kept int  // the nearest kept state above or at it; -1 for none
-	old  []covered
+// countKept counts, for each node, the kept states at or below it, and all of them.
+func (tr *tree) countKept() (below []int, total int) {
+	below = make([]int, len(tr.nodes))
+	for i := len(tr.nodes) - 1; i >= 0; i-- { // children have higher places
+		if tr.stands[i] {
+			below[i]++
+			total++
+		}
+		if p := tr.nodes[i].parent; p >= 0 {
+			below[p] += below[i]
+		}
+	}
+	return below, total
 }
 
-type covered struct {
-	path uint32
-	was  held
-	had  bool
-}
-
-func (w *walk) visit(top int) {
-	stack := []walkStep{w.enter(top, -1)}
-	for len(stack) > 0 {
-		s := &stack[len(stack)-1]
-		kids := w.tree.kids[s.node]
-		if s.kid < len(kids) {
-			s.kid++
-			if kid := int(kids[s.kid-1]); w.tree.stays[kid] {
-				s.goes = true
-				stack = append(stack, w.enter(kid, s.kept))
+// losing are the turns to whose beginning the files cannot be taken back whole without the contents
+// in gone: those between a row whose before is gone and the row of the same path above it.
+func (tr *tree) losing(gone bits) []NodeID {
+	var turns []int // on the line in hand
+	lost := map[int]bool{}
+	t := traveller{tree: tr}
+	begins := func(i int) bool { return tr.nodes[i].kind == TurnNode }
+	t.row = func(i int, r treeRow, was held, had bool) {
+		if r.before == 0 || !gone.has(r.before) {
+			return
+		}
+		if begins(i) { // it is entered after its rows
+			lost[i] = lost[i] || !had || was.depth < tr.nodes[i].depth
+		}
+		for _, turn := range slices.Backward(turns) {
+			if had && tr.nodes[turn].depth <= was.depth {
+				return
 			}
-			continue
-		}
-		if !s.goes {
-			w.lineEnds(s.kept)
-		}
-		for _, c := range slices.Backward(s.old) {
-			if c.had {
-				w.now[c.path] = c.was
-			} else {
-				delete(w.now, c.path)
-			}
-		}
-		stack = stack[:len(stack)-1]
-	}
-}
-
-func (w *walk) enter(i, kept int) walkStep {
-	s := walkStep{node: i, kept: kept}
-	depth := w.tree.nodes[i].depth
-	for _, r := range w.tree.rowsOf(i) {
-		was, had := w.now[r.path]
-		switch {
-		case !had:
-			u := w.fills[r.path]
-			if u == nil {
-				u = &unseen{}
-				w.fills[r.path] = u
-			}
-			u.befores = append(u.befores, r.before)
-			u.covered += w.below[i]
-		case kept >= 0 && w.tree.nodes[kept].depth >= was.depth:
-			w.need.add(was.blob)
-			w.need.add(r.before)
-		}
-		s.old = append(s.old, covered{r.path, was, had})
-		w.now[r.path] = held{r.after, depth}
-	}
-	if w.tree.stands[i] {
-		s.kept = i
-	}
-	return s
-}
-
-// lineEnds looks at what a line holds at its end. What another line with the same last kept state
-// holds was looked at before, or when it was covered up.
-func (w *walk) lineEnds(kept int) {
-	if kept < 0 || w.done[kept] {
-		return
-	}
-	w.done[kept] = true
-	depth := w.tree.nodes[kept].depth
-	for _, h := range w.now {
-		if h.depth <= depth {
-			w.need.add(h.blob)
+			lost[turn] = true
 		}
 	}
+	t.enter = func(i int) {
+		if begins(i) {
+			turns = append(turns, i)
+		}
+	}
+	t.leave = func(i int, _ bool) {
+		if begins(i) {
+			turns = turns[:len(turns)-1]
+		}
+	}
+	t.travel()
+	all := make([]NodeID, 0, len(lost))
+	for _, i := range slices.Sorted(maps.Keys(lost)) {
+		all = append(all, tr.nodes[i].id)
+	}
+	return all
 }

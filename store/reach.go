@@ -364,23 +364,6 @@ func (t *Tx) droppable(s *survey, r *reach, need, named bits) error {
 		r.bytes += d.stored
 		gone.add(b.id)
 	}
-	for i, n := range s.tree.nodes {
-		if !s.tree.stays[i] {
-			continue
-		}
-		for _, row := range s.tree.rows[n.from:n.to] {
-			if row.before != 0 && gone.has(row.before) || row.after != 0 && gone.has(row.after) {
-				for i >= 0 && s.tree.nodes[i].kind != TurnNode {
-					i = s.tree.nodes[i].parent
-				}
-				if i >= 0 {
-					r.turns = append(r.turns, s.tree.nodes[i].id)
-				}
-				break
-			}
-		}
-	}
-	slices.Sort(r.turns)
-	r.turns = slices.Compact(r.turns)
+	r.turns = s.tree.losing(gone)
 	return nil
 }

@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"database/sql"
+	"slices"
+)
 
 // What a person is shown needs a few more questions about a line than recording and moving do.
 // Each is one look-up for each segment, like its neighbours. Along a line turns go up with
@@ -123,4 +126,71 @@ func (t *Tx) LastAgentTurn(head NodeID) (int, error) {
 		}
 	}
 	return -1, nil
+}
+
+// ExpiredTurns are those of the turns lo to hi of a line to which the files cannot be taken back
+// whole any more, since collection dropped a content.
+func (t *Tx) ExpiredTurns(head NodeID, lo, hi int) (map[int]bool, error) {
+	var some bool
+	if err := t.r.Get(&some, `SELECT EXISTS (SELECT 1 FROM blob_expired)`); err != nil || !some {
+		return nil, err
+	}
+	line, err := t.spans(head, false)
+	if err != nil {
+		return nil, err
+	}
+	// The turn that a path's row is wanted for lies after the path's row before it.
+	rows, err := along(t, slices.All(line), func(row scanner) (e expiredRow, err error) {
+		return e, row.Scan(&e.path, &e.depth, &e.turn)
+	}, `
+		SELECT c.path_id, c.depth, n.turn
+		FROM node n
+		CROSS JOIN change c ON c.segment = n.segment AND c.depth = n.depth
+		JOIN blob_expired e ON e.blob_id = c.before_blob
+		WHERE n.segment = ? AND n.depth BETWEEN ? AND ? AND n.turn >= ?
+		ORDER BY c.depth, c.seq`,
+		func(s span) []any { return []any{s.segment, s.low, s.high, lo} })
+	if err != nil {
+		return nil, err
+	}
+	expired := map[int]bool{}
+	for _, r := range rows {
+		from, err := t.turnAfter(line, r)
+		if err != nil {
+			return nil, err
+		}
+		for n := max(from, lo); n <= min(r.turn, hi); n++ {
+			expired[n] = true
+		}
+	}
+	return expired, nil
+}
+
+type expiredRow struct {
+	path, depth int64
+	turn        int
+}
+
+// turnAfter is the first turn whose beginning comes after the row of the same path before r.
+func (t *Tx) turnAfter(line []span, r expiredRow) (int, error) {
+	for _, s := range line {
+		if s.low >= r.depth {
+			continue
+		}
+		var turn sql.NullInt64
+		err := t.r.Get(&turn, `
+			SELECT n.turn
+			FROM change c
+			JOIN node n ON n.segment = c.segment AND n.depth = c.depth
+			WHERE c.path_id = ? AND c.segment = ? AND c.depth BETWEEN ? AND ?
+			ORDER BY c.depth DESC
+			LIMIT 1`, r.path, s.segment, s.low, min(s.high, r.depth-1))
+		if err := noRows(err, nil); err != nil {
+			return 0, err
+		}
+		if turn.Valid {
+			return int(turn.Int64) + 1, nil
+		}
+	}
+	return 0, nil
 }

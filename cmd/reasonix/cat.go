@@ -49,7 +49,7 @@ func (a *app) cat(c *cli.Context) error {
 		return badUsage("cat takes one TURN:PATH or one blob")
 	}
 	arg := c.Args().First()
-	turn, name, isFile := cutTurn(arg)
+	turn, name, isFile := a.cutTurn(c.Context, arg)
 	h, err := blob.ParseHash(arg)
 	if !isFile && err != nil {
 		return &usage{text: quote(arg) + " is neither TURN:PATH nor a blob", hint: "such as 3:src/main.go, or 64 hexadecimal digits"}
@@ -130,12 +130,12 @@ func (a *app) writeBlob(ctx context.Context, w *world, h blob.Hash, out catJSON)
 }
 
 // cutTurn cuts TURN:PATH, where TURN may itself be SESSION:TURN.
-func cutTurn(arg string) (turn, path string, ok bool) {
+func (a *app) cutTurn(ctx context.Context, arg string) (turn, path string, ok bool) {
 	first, rest, found := strings.Cut(arg, ":")
 	if !found || first == "" || rest == "" {
 		return "", "", false
 	}
-	if isTurn(first) {
+	if a.namesTurn(ctx, first) {
 		return first, rest, true
 	}
 	second, path, found := strings.Cut(rest, ":")

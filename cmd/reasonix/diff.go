@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -52,7 +53,7 @@ func (a *app) diff(c *cli.Context) error {
 	if c.Bool("stat") && c.Bool("name-status") {
 		return badUsage("--stat and --name-status are two ways to show one thing")
 	}
-	turns, names, err := a.diffArgs(c.Args().Slice())
+	turns, names, err := a.diffArgs(c.Context, c.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -91,14 +92,14 @@ func (a *app) diff(c *cli.Context) error {
 
 // diffArgs tells turns from paths: what comes after "--" is a path, as is what has not the
 // form of a turn.
-func (a *app) diffArgs(args []string) (turns, names []string, err error) {
+func (a *app) diffArgs(ctx context.Context, args []string) (turns, names []string, err error) {
 	before := len(args)
 	if a.dash >= 0 {
 		before = min(a.dash, len(args))
 	}
 	for i, arg := range args {
 		switch {
-		case i < before && len(names) == 0 && isTurn(arg):
+		case i < before && len(names) == 0 && a.namesTurn(ctx, arg):
 			turns = append(turns, arg)
 		case i < before && a.dash >= 0:
 			_, err := parseTurn(arg)

@@ -24,7 +24,7 @@ func forkCommand(a *app) *cli.Command {
 			if c.NArg() > 1 {
 				return badUsage("fork takes one turn, not %d arguments", c.NArg())
 			}
-			if turn := c.Args().First(); turn != "" && !isTurn(turn) {
+			if turn := c.Args().First(); turn != "" && !a.namesTurn(c.Context, turn) {
 				_, err := parseTurn(turn)
 				return err
 			}

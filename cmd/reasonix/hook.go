@@ -39,7 +39,7 @@ func (a *app) hook(c *cli.Context, reply, strict bool) error {
 	set, problems := config.Load(a.env)
 	r, err := hook.Run(c.Context, hook.Options{
 		In: a.stdin, Where: a.where(), Workspace: a.workspace, Now: a.now,
-		Deadline: set.HookDeadline, CallTimeout: set.CallTimeout, Scanning: scanningOf(set), Problems: problems,
+		Deadline: set.HookDeadline, CallTimeout: set.CallTimeout, Scanning: scanningOf(set), Retain: retainOf(set), Problems: problems,
 	})
 	if reply {
 		if werr := a.writeJSON(r); werr != nil && err == nil {

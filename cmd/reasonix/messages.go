@@ -31,7 +31,7 @@ func (a *app) messages(c *cli.Context) error {
 		return badUsage("messages takes no arguments: name the session with --session")
 	}
 	at := c.String("at")
-	if at != "" && !isTurn(at) {
+	if at != "" && !a.namesTurn(c.Context, at) {
 		_, err := parseTurn(at)
 		return err
 	}

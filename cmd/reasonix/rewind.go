@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +20,7 @@ func rewindCommand(a *app) *cli.Command {
 			"By default one conflict stops it before any write. \"rewind fork 3\" forks.",
 		Flags: append(moveFlags("reasonix undo-rewind brings all back"), &cli.StringSliceFlag{Name: "path", Usage: "only `PATH` and what lies below it; may be repeated"}),
 		Action: func(c *cli.Context) error {
-			turn, scope, err := rewindArgs(c.Args().Slice())
+			turn, scope, err := a.rewindArgs(c.Context, c.Args().Slice())
 			if err != nil {
 				return err
 			}
@@ -52,12 +53,12 @@ func rewindCommand(a *app) *cli.Command {
 }
 
 // rewindArgs reads [TURN] [SCOPE]; scope is 0 when none is given.
-func rewindArgs(args []string) (turn string, scope store.Scope, err error) {
+func (a *app) rewindArgs(ctx context.Context, args []string) (turn string, scope store.Scope, err error) {
 	turn = "latest"
 	if len(args) > 2 {
 		return "", 0, &usage{text: fmt.Sprintf("rewind takes a turn and a scope, not %d arguments", len(args)), hint: hintRewind}
 	}
-	if len(args) > 0 && isTurn(args[0]) {
+	if _, word := store.ParseScope(first(args)); len(args) > 0 && word != nil && a.namesTurn(ctx, args[0]) {
 		turn, args = args[0], args[1:]
 	}
 	switch len(args) {
@@ -76,4 +77,11 @@ func rewindArgs(args []string) (turn string, scope store.Scope, err error) {
 	return "", 0, &usage{text: quote(args[0]) + " is no scope", hint: hintRewind}
 }
 
-const hintRewind = "a TURN is a number, -1 or latest; a scope is code, conversation or both"
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+const hintRewind = "a TURN is a number, -1, latest or the name of a pin; a scope is code, conversation or both"

@@ -21,7 +21,7 @@ func sessionsCommand(a *app) *cli.Command {
 			if c.Args().Present() {
 				return &usage{
 					text: "unknown word " + quote(c.Args().First()) + " after sessions",
-					hint: "reasonix sessions lists all; --session ID before another command names one; sessions rename SESSION NAME",
+					hint: "reasonix sessions lists all; --session ID before another command names one; sessions rename SESSION NAME; sessions delete SESSION",
 				}
 			}
 			return a.sessions(c)
@@ -33,6 +33,14 @@ func sessionsCommand(a *app) *cli.Command {
 			Description: "A name stands for the session wherever an id does. It must not be another session's name or id,\n" +
 				"nor look like a turn.",
 			Action: a.renameSession,
+		}, {
+			Name:      "delete",
+			Usage:     "delete a session; undo-rewind brings it back until gc finds it too old",
+			ArgsUsage: "SESSION",
+			Description: "Files stay as they are. The current session can not be deleted: switch to another one first.\n" +
+				"Forks of it stay whole.",
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "close a turn that runs in it"}},
+			Action: a.deleteSession,
 		}},
 	}
 }

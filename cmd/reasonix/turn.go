@@ -33,12 +33,57 @@ func parseTurn(text string) (turnRef, error) {
 	return turnRef{session, n}, nil
 }
 
-const hintTurn = "a TURN is a number, -1 or latest; SESSION:TURN names another session's"
+const hintTurn = "a TURN is a number, -1, latest or the name of a pin; SESSION:TURN names another session's"
 
-// isTurn reports whether a word has the form of a TURN.
+// isTurn reports whether a word has the form of a TURN that needs no look into the store.
 func isTurn(text string) bool {
 	_, err := parseTurn(text)
 	return err == nil
+}
+
+// namesTurn reports whether a word is a TURN: it has the form of one, or is the name of a pin.
+func (a *app) namesTurn(ctx context.Context, text string) bool {
+	if isTurn(text) {
+		return true
+	}
+	_, err := a.pinned(ctx, text)
+	return err == nil
+}
+
+// pinned looks a pin up, before the command has opened its store.
+func (a *app) pinned(ctx context.Context, name string) (pin store.Pin, err error) {
+	p, err := a.find()
+	if err != nil {
+		return pin, err
+	}
+	s, err := store.Open(ctx, p.Store, store.Options{ReadOnly: true, Now: a.now})
+	if err != nil {
+		return pin, err
+	}
+	defer s.Close()
+	err = s.View(ctx, func(tx *store.Tx) (err error) { pin, err = tx.Pin(name); return err })
+	return pin, err
+}
+
+// atPin resolves the name of a pin. The turn must still be on its session's line.
+func (a *app) atPin(ctx context.Context, w *world, name string) (s store.Session, n int, err error) {
+	err = w.Store.View(ctx, func(tx *store.Tx) error {
+		pin, err := tx.Pin(name)
+		if err != nil {
+			return err
+		}
+		if s, err = tx.Session(pin.Session); err != nil {
+			return err
+		}
+		n = pin.Turn
+		on, err := tx.IsAncestor(pin.Node, s.Head)
+		if err == nil && !on {
+			err = withHint(fmt.Errorf("pin %q names a turn that was rewound away: %w", name, store.ErrNoTurn),
+				"reasonix undo-rewind brings rewound turns back")
+		}
+		return err
+	})
+	return s, n, err
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -54,7 +99,11 @@ func cutLast(s, sep string) (before, after string, found bool) {
 func (a *app) at(ctx context.Context, w *world, text string) (store.Session, int, error) {
 	ref, err := parseTurn(text)
 	if err != nil {
-		return store.Session{}, 0, err
+		s, n, perr := a.atPin(ctx, w, text)
+		if errors.Is(perr, store.ErrNoPin) {
+			return s, n, err
+		}
+		return s, n, perr
 	}
 	if ref.Session == "" {
 		ref.Session = a.sessionRef

@@ -12,7 +12,7 @@ import (
 func undoCommand(a *app) *cli.Command {
 	return &cli.Command{
 		Name:     "undo-rewind",
-		Usage:    "take back the newest rewind, redo or compaction of the session that stands",
+		Usage:    "take back the newest rewind, redo or compaction that stands, or the deletion of a session",
 		Category: "moves",
 		Description: "Files and conversation become exactly what they were before it, hand edits included.\n" +
 			"Any number of levels, after new turns and restarts.",
@@ -37,6 +37,11 @@ func (a *app) takeBack(c *cli.Context, r rewind.Request) error {
 		return err
 	}
 	defer w.Close()
+	if r.Kind == store.OpUndo {
+		if of, err := w.deletion(c.Context, a.sessionRef, r.Op); err != nil || of.ID != 0 {
+			return a.restoreSession(c, w, of, err)
+		}
+	}
 	s, err := w.session(c.Context, a.sessionRef)
 	if err != nil {
 		return err

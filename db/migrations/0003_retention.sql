@@ -18,11 +18,10 @@ CREATE TABLE pin (
 
 CREATE INDEX pin_node ON pin (node_id);
 
--- When collection by itself is due, and how large the store was after the last one.
+-- When collection by itself comes next.
 CREATE TABLE collection (
-  id         INTEGER PRIMARY KEY CHECK (id = 1),
-  due_ms     INTEGER NOT NULL,
-  left_pages INTEGER NOT NULL
+  id     INTEGER PRIMARY KEY CHECK (id = 1),
+  due_ms INTEGER NOT NULL
 ) STRICT;
 
 -- A node that is removed is looked for in the log.

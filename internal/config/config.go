@@ -39,6 +39,8 @@ type Settings struct {
 	ScanDeadline time.Duration // of one scan
 	HookDeadline time.Duration // of one event
 	CallTimeout  time.Duration // how long a tool call without any event counts as running
+	RetainAge    time.Duration // how long turns are kept; below 0 for ever
+	MaxStore     int64         // bytes of a store, beyond which older turns go; below 0 no limit
 
 	File string // the file, whether or not it is there
 }
@@ -71,6 +73,8 @@ var settings = []setting{
 	{"capture.max_bytes", "REASONIX_MAX_BYTES", "2GiB", func(s *Settings, t string) error { return parseBytes(&s.MaxBytes, t) }},
 	{"capture.scan_deadline", "REASONIX_SCAN_DEADLINE", "that of the hook; 10s in the agent", func(s *Settings, t string) error { return parseDuration(&s.ScanDeadline, t) }},
 	{"hook.deadline", "REASONIX_HOOK_DEADLINE", "3s", func(s *Settings, t string) error { return parseDuration(&s.HookDeadline, t) }},
+	{"retain.days", "REASONIX_RETAIN_DAYS", "30", func(s *Settings, t string) error { return parseDays(&s.RetainAge, t) }},
+	{"retain.max_store", "REASONIX_MAX_STORE", "5GiB", func(s *Settings, t string) error { return parseBytes(&s.MaxStore, t) }},
 	{"hook.call_timeout", "REASONIX_CALL_TIMEOUT", "10m", func(s *Settings, t string) error { return parseDuration(&s.CallTimeout, t) }},
 }
 
@@ -100,6 +104,18 @@ func parseCount(to *int, text string) error {
 		return errors.New("it is a number above 0, or none")
 	}
 	*to = n
+	return nil
+}
+
+// day is what a limit in days counts in.
+const day = 24 * time.Hour
+
+func parseDays(to *time.Duration, text string) error {
+	var n int
+	if err := parseCount(&n, text); err != nil || n > 36500 {
+		return errors.New("it is a number of days above 0, or none")
+	}
+	*to = time.Duration(n) * day
 	return nil
 }
 

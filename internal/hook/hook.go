@@ -13,6 +13,7 @@ import (
 	"reasonix/agent"
 	"reasonix/internal/capture"
 	"reasonix/internal/place"
+	"reasonix/internal/retain"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	CallTimeout time.Duration
 	// Scanning says how commands are scanned for.
 	Scanning capture.Scanning
+	// Retain says what the store keeps.
+	Retain retain.Policy
 	// Problems are settings that could not be used; they are told as warnings.
 	Problems error
 	// Now is the clock; nil means time.Now.
@@ -58,6 +61,7 @@ type Reply struct {
 type run struct {
 	Options
 	place    *place.Opened
+	capture  *capture.Capturer
 	recorder *agent.Recorder
 	session  store.SessionID
 	cwd      string // absolute, for relative paths
@@ -124,7 +128,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	if why := r.Where.NotScanned(r.root); why != "" {
 		c.Scanning.Never = why
 	}
-	r.recorder = agent.NewRecorder(c)
+	r.capture, r.recorder = c, agent.NewRecorder(c)
 	done, rerr := rewind.New(c, rewind.Options{CallTimeout: r.CallTimeout}).Recover(ctx)
 	for _, d := range done {
 		r.warn("operation %d (%s) was interrupted and was taken back", d.Operation.ID, d.Operation.Kind)

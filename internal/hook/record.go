@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"reasonix/agent"
 	"reasonix/internal/capture"
+	"reasonix/internal/retain"
 	"reasonix/store"
 )
 
@@ -50,10 +52,27 @@ func (e *Event) source() string {
 }
 
 func (r *run) end(ctx context.Context, s store.Session, e Event) error {
+	status := e.Status
 	if e.Kind == SessionEnd {
-		return r.recorder.EndTurn(ctx, s.ID, store.TurnDone)
+		status = store.TurnDone
 	}
-	return r.recorder.EndTurn(ctx, s.ID, e.Status)
+	if err := r.recorder.EndTurn(ctx, s.ID, status); err != nil {
+		return err
+	}
+	r.collect(ctx)
+	return nil
+}
+
+// collectTime is how much of an event's time collection may take, which goes on at the next one.
+const collectTime = 500 * time.Millisecond
+
+// collect lets go of what is too old or too much, when that is due. The event is recorded whatever
+// becomes of it.
+func (r *run) collect(ctx context.Context) {
+	c := retain.Collector{Capture: r.capture}
+	if _, _, err := c.Auto(ctx, r.Retain, collectTime); err != nil {
+		r.warn("collect: %v", err)
+	}
 }
 
 // tool records what a tool call does or did to files.

@@ -20,6 +20,7 @@ type Checkpoint struct {
 	// external ones are somebody else's, restore and carry come from moves of the head.
 	Others          []Sourced `json:"others"`
 	Gaps            []Gap     `json:"gaps"`
+	Expired         bool      `json:"expired"`          // contents that a code rewind to here needs were dropped
 	CanCode         bool      `json:"can_code"`         // a code rewind to here has something to take back
 	CanConversation bool      `json:"can_conversation"` // a conversation rewind has
 }
@@ -96,6 +97,10 @@ func (v *Viewer) between(tx *store.Tx, s store.Session, lo, hi int) ([]Checkpoin
 	if err != nil {
 		return nil, err
 	}
+	expired, err := tx.ExpiredTurns(s.Head, lo, hi-1)
+	if err != nil {
+		return nil, err
+	}
 	rowsOf, gapsOf := map[int][]store.Placed{}, map[int][]Gap{}
 	for _, r := range rows {
 		rowsOf[r.Node.Turn] = append(rowsOf[r.Node.Turn], r)
@@ -109,7 +114,8 @@ func (v *Viewer) between(tx *store.Tx, s store.Session, lo, hi int) ([]Checkpoin
 		for _, p := range notOwn(rowsOf[t.Number()]) {
 			c.Others = append(c.Others, sourced(changeOf(p)))
 		}
-		c.CanCode = t.Number() <= last
+		c.Expired = expired[t.Number()]
+		c.CanCode = t.Number() <= last && !c.Expired
 		c.CanConversation = t.MsgIndex < s.Messages || t.Number() < s.Turns
 		all = append(all, c)
 	}

@@ -26,19 +26,24 @@ func (v *Viewer) content(ctx context.Context, p store.Path, s store.State) ([]by
 		return nil, blob.ErrTooLarge
 	}
 	b, err := v.capture.Store.Blobs().Read(ctx, s.Blob, maxText)
-	if !errors.Is(err, blob.ErrNotFound) {
+	expired := errors.Is(err, blob.ErrExpired)
+	if !expired && !errors.Is(err, blob.ErrNotFound) {
 		return b, err
+	}
+	gone := errGone
+	if expired {
+		gone = err
 	}
 	var read bytes.Buffer
 	r, err := v.capture.Root.Read(ctx, p, func(_ context.Context, from io.Reader) (*blob.Prepared, error) {
 		read.Reset() // it is called again when the file changes while it is read
 		return blob.Digest(io.TeeReader(io.LimitReader(from, maxText+1), &read))
 	})
-	if err != nil {
+	switch {
+	case err != nil && !expired:
 		return nil, err
-	}
-	if r.State != s {
-		return nil, fmt.Errorf("%s: %w", p, errGone)
+	case err != nil || r.State != s:
+		return nil, fmt.Errorf("%s: %w", p, gone)
 	}
 	return read.Bytes(), nil
 }

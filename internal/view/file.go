@@ -67,6 +67,9 @@ func (v *Viewer) File(ctx context.Context, p Pair) (File, error) {
 	case errors.Is(err, errGone):
 		f.Unreadable = errGone.Error()
 		return f, nil
+	case errors.Is(err, blob.ErrExpired):
+		f.Unreadable = "dropped by gc"
+		return f, nil
 	case err != nil:
 		return f, fmt.Errorf("compare %s: %w", p.Path, err)
 	}
