@@ -85,3 +85,34 @@ func unneeded(tx *db.WriteTx, id ID) error {
 	}
 	return nil
 }
+
+// Detach stores contents that are deltas each by itself, so that nothing hangs on their bases. Others
+// stay as they are. A *DamagedError leaves everything as it was.
+func (s *Store) Detach(tx *db.WriteTx, ids ...ID) error {
+	for _, id := range ids {
+		h, err := HashOf(&tx.ReadTx, id)
+		if err != nil {
+			return err
+		}
+		r, err := load(&tx.ReadTx, h)
+		if err != nil {
+			return err
+		}
+		if Encoding(r.Encoding) != ZstdDelta {
+			continue
+		}
+		raw, err := content(&tx.ReadTx, h, r)
+		if err != nil {
+			return err
+		}
+		enc, data := encode(raw)
+		if data == nil {
+			data = []byte{}
+		}
+		const q = `UPDATE blob SET encoding = ?, base_id = NULL, depth = 0, data = ? WHERE id = ?`
+		if _, err := tx.Exec(q, enc, data, id); err != nil {
+			return fmt.Errorf("store content %s by itself: %w", h.Short(), err)
+		}
+	}
+	return nil
+}

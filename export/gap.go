@@ -58,6 +58,8 @@ func (w *writer) inexpressible(s snapshot) (g gap, ok bool) {
 	switch {
 	case !validName(s.path):
 		g.Detail = "the name is not UTF-8"
+	case s.expired:
+		g.Reason, g.Detail = "expired_file_payload", "file recovery payload expired"
 	case has(store.Symlink):
 		g.Reason = "symlink"
 	case has(store.Dir):

@@ -20,6 +20,7 @@ type snapshot struct {
 	tool          bool // the turn's own edit came first; else the format calls it manual
 	agent         bool // the agent has a row about it
 	changed       bool
+	expired       bool // the content of before was dropped
 }
 
 // snapshots are the paths of a turn in the order of their first rows.
@@ -40,6 +41,24 @@ func snapshots(rows []store.Placed) []snapshot {
 		s.changed = s.changed || r.Before != r.After
 	}
 	return slices.DeleteFunc(all, func(s snapshot) bool { return !s.changed })
+}
+
+// forget takes states whose contents were dropped for ones that were not captured.
+func (s *snapshot) forget(tx *store.Tx) error {
+	for _, state := range []*store.State{&s.before, &s.after} {
+		if !state.HasContent() {
+			continue
+		}
+		has, err := tx.HasBlob(state.Blob)
+		if err != nil {
+			return err
+		}
+		if !has {
+			s.expired = s.expired || state == &s.before
+			*state = store.UncapturedState
+		}
+	}
+	return nil
 }
 
 // turnData is what the store says of a turn.
@@ -70,9 +89,13 @@ func (w *writer) read(ctx context.Context, n int) (d turnData, err error) {
 					return err
 				}
 			}
-			if s.agent {
-				d.snaps = append(d.snaps, s)
+			if !s.agent {
+				continue
 			}
+			if err := s.forget(tx); err != nil {
+				return err
+			}
+			d.snaps = append(d.snaps, s)
 		}
 		return nil
 	})

@@ -90,7 +90,14 @@ func (t *Tx) tell(r *reach) (Collected, error) {
 			c.Messages += count
 		}
 	}
-	for _, n := range r.turns {
+	var err error
+	c.Turns, err = t.turnRefs(r.turns)
+	return c, err
+}
+
+// turnRefs names turns by their nodes.
+func (t *Tx) turnRefs(nodes []NodeID) (all []TurnRef, err error) {
+	for _, n := range nodes {
 		var ref TurnRef
 		err := t.r.QueryRow(`
 			SELECT s.sid, n.turn
@@ -99,11 +106,11 @@ func (t *Tx) tell(r *reach) (Collected, error) {
 			JOIN session s ON s.id = t.session_id
 			WHERE n.id = ?`, n).Scan(&ref.Session, &ref.Turn)
 		if err != nil {
-			return c, noRows(err, ErrCorrupt)
+			return nil, noRows(err, ErrCorrupt)
 		}
-		c.Turns = append(c.Turns, ref)
+		all = append(all, ref)
 	}
-	return c, nil
+	return all, nil
 }
 
 // Step drops a little. more says whether there is anything left to do. An error, also that of ctx,

@@ -95,7 +95,13 @@ func (t *Tx) survey() (*survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.blobs, err = collect(t, func(row scanner) (k keptBlob, err error) {
+	s.blobs, err = t.storedBlobs()
+	return &s, err
+}
+
+// storedBlobs are all contents, by id.
+func (t *Tx) storedBlobs() ([]keptBlob, error) {
+	return collect(t, func(row scanner) (k keptBlob, err error) {
 		err = row.Scan(&k.id, &k.base, &k.depth, &k.encoding, &k.stored, &k.expired)
 		return k, err
 	}, `
@@ -103,5 +109,4 @@ func (t *Tx) survey() (*survey, error) {
 		FROM blob b
 		LEFT JOIN blob_expired e ON e.blob_id = b.id
 		ORDER BY b.id`)
-	return &s, err
 }

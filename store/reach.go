@@ -326,7 +326,7 @@ func (t *Tx) needParts(s *survey, need *bits) error {
 	if err != nil {
 		return err
 	}
-	for _, b := range s.byDepth() {
+	for _, b := range byDepth(s.blobs) {
 		if b.base != 0 && need.has(b.id) {
 			need.add(b.base)
 		}
@@ -334,9 +334,9 @@ func (t *Tx) needParts(s *survey, need *bits) error {
 	return nil
 }
 
-// byDepth are the contents with those first that are stored against others.
-func (s *survey) byDepth() []keptBlob {
-	all := slices.Clone(s.blobs)
+// byDepth sorts contents so that those come first that are stored against others.
+func byDepth(all []keptBlob) []keptBlob {
+	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b keptBlob) int {
 		if c := cmp.Compare(b.encoding/blob.Chunked, a.encoding/blob.Chunked); c != 0 {
 			return c
@@ -353,7 +353,7 @@ func (t *Tx) droppable(s *survey, r *reach, need, named bits) error {
 	if err != nil {
 		return err
 	}
-	for _, b := range s.byDepth() {
+	for _, b := range byDepth(s.blobs) {
 		d := droppable{id: blob.ID(b.id), named: named.has(b.id), stored: b.stored}
 		d.chunk = parts.has(b.id) || !d.named
 		empty := b.expired || b.encoding == blob.Raw && b.stored == 0

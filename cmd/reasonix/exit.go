@@ -106,6 +106,7 @@ var meanings = []struct {
 	{rewind.ErrNotUndoable, meaning{exitFailure, "not_undoable", "reasonix ops lists what stands; reasonix redo-rewind takes the newest undo back"}},
 	{rewind.ErrExpired, meaning{exitNotFound, "expired", "reasonix log shows which turns can be restored; --path takes back other files, the conversation can be taken back alone"}},
 	{blob.ErrExpired, meaning{exitNotFound, "expired", "gc dropped it: reasonix log shows which turns can be restored"}},
+	{errRepeated, meaning{exitConflict, "repeated", ""}},
 	{store.ErrCurrent, meaning{exitConflict, "current_session", "reasonix switch SESSION goes to another one first"}},
 	{store.ErrTaken, meaning{exitConflict, "taken", "choose another name; reasonix pin lists them"}},
 	{store.ErrNoPin, meaning{exitNotFound, "no_pin", "reasonix pin lists them"}},

@@ -28,6 +28,9 @@ func gcCommand(a *app) *cli.Command {
 			&cli.StringFlag{Name: "keep-days", Usage: "keep turns of the last `DAYS`, or none for all (default: retain.days)"},
 			&cli.IntFlag{Name: "keep-turns", Usage: "keep no more than the newest `N` turns of each session"},
 			&cli.StringFlag{Name: "max-size", Usage: "let older turns go until the store has no more than `SIZE`, or none (default: retain.max_store)"},
+			&cli.StringSliceFlag{Name: "purge", Usage: "remove all that `PATH`, or what lies below it, ever held, wherever else that was used; may be repeated"},
+			&cli.BoolFlag{Name: "messages", Usage: "with --purge: also redact what conversations repeat of it"},
+			&cli.BoolFlag{Name: "keep-messages", Usage: "with --purge: leave conversations as they are"},
 		},
 		Action: a.gc,
 	}
@@ -109,6 +112,12 @@ func (a *app) gc(c *cli.Context) error {
 		return err
 	}
 	defer w.Close()
+	if len(c.StringSlice("purge")) > 0 {
+		return a.purge(c, w)
+	}
+	if c.IsSet("messages") || c.IsSet("keep-messages") {
+		return badUsage("--messages and --keep-messages go with --purge")
+	}
 	p, err := a.gcPolicy(c, w)
 	if err != nil {
 		return err
