@@ -105,8 +105,8 @@ func endLease(tx *db.WriteTx, p *Prepared) error {
 }
 
 // Discard gives back the lease of a content that will not be bound, so that the next sweep may
-// remove what Prepare wrote. p must not be used afterwards. nil and a p that has no lease are
-// fine.
+// remove what Prepare wrote. p must not be used afterwards. nil, a p that has no lease and one that
+// was bound are fine, and cost no write.
 func (s *Store) Discard(ctx context.Context, p *Prepared) error {
 	if p == nil {
 		return nil
@@ -115,7 +115,18 @@ func (s *Store) Discard(ctx context.Context, p *Prepared) error {
 	if p.lease == 0 {
 		return nil
 	}
-	err := s.db.Update(ctx, func(tx *db.WriteTx) error { return endLease(tx, p) })
+	var runs bool
+	err := s.db.View(ctx, func(tx *db.ReadTx) error {
+		return tx.Get(&runs, `SELECT EXISTS (SELECT 1 FROM blob_lease WHERE id = ?)`, p.lease)
+	})
+	if err != nil {
+		return fmt.Errorf("end the lease of content %s: %w", p.hash.Short(), err)
+	}
+	if !runs {
+		p.lease = 0
+		return nil
+	}
+	err = s.db.Update(ctx, func(tx *db.WriteTx) error { return endLease(tx, p) })
 	if err == nil {
 		p.lease = 0
 	}

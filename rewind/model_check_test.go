@@ -28,12 +28,23 @@ func (m *model) exact(turn, head *refNode) {
 
 // returned checks that taking an operation back gave what was there before it (I9): all files,
 // when nobody wrote one since, else those that it moved. Not counted is what somebody changed
-// earlier and nobody had looked at, with the folders that the line's idea of it needs.
+// earlier and nobody had looked at, with the folders that the line's idea of it needs, nor what a
+// command that ended after the operation has to answer for: when it did that is not known.
 func (m *model) returned(op *refOp) {
 	newest := m.ref.ops[len(m.ref.ops)-1]
+	late := func(p string) bool {
+		_, moved := op.moved[p]
+		_, left := op.left[p]
+		for n := newest.from; n != nil && n != op.from && !moved && !left; n = n.parent {
+			if slices.ContainsFunc(n.rows, func(r refRow) bool { return r.path == p && r.shell }) {
+				return true
+			}
+		}
+		return false
+	}
 	unseen := func(p string) bool {
 		was := op.from.known(p)
-		return was != unknown && was != op.was[p] || newest.moved[p].implied
+		return was != unknown && was != op.was[p] || newest.moved[p].implied || late(p)
 	}
 	for p, s := range op.moved {
 		if _, left := newest.left[p]; m.ref.disk[p] != s.from && !left && !unseen(p) {

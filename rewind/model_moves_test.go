@@ -31,6 +31,10 @@ func (m *model) make(r rewind.Request, mv refMove) bool {
 		}
 		return false
 	}
+	if errors.Is(err, rewind.ErrExpired) && m.ref.mayBeGone(mv) {
+		m.note("expired")
+		return false
+	}
 	if err != nil && !errors.Is(err, rewind.ErrConflict) {
 		m.fail("plan: %v", err)
 	}

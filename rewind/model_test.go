@@ -101,6 +101,8 @@ func (m *model) step(n int) {
 		m.redo(m.at(), m.rnd.IntN(3) == 0)
 	case x < 98:
 		m.compact(m.at())
+	case m.rnd.IntN(2) == 0:
+		m.collect()
 	default:
 		m.note("reopen")
 		m.close()
@@ -192,7 +194,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestModel plays random turns, hand edits, moves, forks, compactions and reopenings in trees
+// TestModel plays random turns, hand edits, moves, forks, compactions, collections and reopenings in trees
 // of files, folders and links against the reference, and against full copies
 // (I2–I7, I9, I10, I12, I13). Two goroutines or more play one seed each, until one fails.
 func TestModel(t *testing.T) {

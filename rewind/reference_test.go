@@ -13,8 +13,9 @@ type reference struct {
 	sessions []*refSession
 	current  int
 	ops      []*refOp
-	index    folder // what the last scan saw; nil before the first
-	now      int    // seconds
+	index    folder            // what the last scan saw; nil before the first
+	now      int               // seconds
+	expired  map[*refNode]bool // states whose contents a collection may have dropped
 }
 
 // What a line may say of a path beside the states of a folder.
@@ -57,7 +58,7 @@ type refCall struct {
 
 func newReference() *reference {
 	root := &refNode{kind: store.RootNode, turn: -1}
-	return &reference{disk: folder{}, sessions: []*refSession{{head: root, open: root}}}
+	return &reference{disk: folder{}, expired: map[*refNode]bool{}, sessions: []*refSession{{head: root, open: root}}}
 }
 
 // child adds a node below parent, which is sealed by that.

@@ -142,7 +142,10 @@ func (w *WriteTx) dropBlobs(r *reach, done *Collected) (bool, error) {
 		return false, nil
 	}
 	var writing bool
-	err := w.r.Get(&writing, `SELECT EXISTS (SELECT 1 FROM blob_lease WHERE expires_ms > ?)`, ms(w.s.now()))
+	if _, err := w.exec(`DELETE FROM blob_lease WHERE expires_ms <= ?`, ms(w.s.now())); err != nil {
+		return false, err
+	}
+	err := w.r.Get(&writing, `SELECT EXISTS (SELECT 1 FROM blob_lease)`)
 	if err != nil {
 		return false, err
 	}

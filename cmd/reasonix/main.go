@@ -111,12 +111,14 @@ func usageError(_ *cli.Context, err error, _ bool) error { return badUsage("%s",
 const description = `The agent's hooks, or its own calls, record every turn: its prompt, its messages and the
 files before and after each edit. Any turn can be rewound, every rewind can be undone.
 
-TURN is a number from 0, -1 or latest for the last one, or SESSION:TURN.
+TURN is a number from 0, -1 or latest for the last one, the name of a pin, or SESSION:TURN.
 The slash forms work too: reasonix /rewind 2 code
 
 Environment:
   REASONIX_STORE           the store's file, as --store
   REASONIX_HOOK_DEADLINE   how long a hook may take, such as 3s (the default)
+  REASONIX_RETAIN_DAYS     how many days turns stay restorable (30; none for all)
+  REASONIX_MAX_STORE       bytes of a store, beyond which older turns go (5GiB; none)
   REASONIX_CALL_TIMEOUT    how long a tool call without any event counts as running (10m)
   REASONIX_SCAN            auto (once an agent runs commands), always or never
   REASONIX_SCAN_DEADLINE   how long a scan may take

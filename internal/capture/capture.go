@@ -127,8 +127,19 @@ func (c *Capturer) Record(ctx context.Context, paths []store.Path, known map[sto
 			return err
 		}
 		err = c.Store.Update(ctx, func(tx *store.WriteTx) error { return fn(tx, rs) })
+		c.discard(ctx, rs.All)
 		if !errors.Is(err, errAgain) {
 			return err
+		}
+	}
+}
+
+// discard gives back what was read and, being known, was not bound. Left alone it would only keep
+// collection waiting, so an error is none of the caller's.
+func (c *Capturer) discard(ctx context.Context, all []Reading) {
+	for _, r := range all {
+		if r.Content != nil {
+			_ = c.Store.Blobs().Discard(ctx, r.Content)
 		}
 	}
 }

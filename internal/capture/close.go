@@ -55,6 +55,7 @@ func (c *Capturer) CloseTurn(ctx context.Context, id store.SessionID, status sto
 			}
 			return tx.EndTurn(id, status)
 		})
+		c.discard(ctx, read)
 		if err != nil || done {
 			return err
 		}

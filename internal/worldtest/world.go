@@ -29,6 +29,7 @@ type World struct {
 	Recorder *agent.Recorder
 	Engine   *rewind.Engine
 	ID       store.SessionID // the session that the methods act on
+	clock    time.Time
 }
 
 // New makes a World in folders of the test. Two runs give the same history: sessions are abcd1234,
@@ -41,10 +42,11 @@ func New(t testing.TB) *World {
 	root, err := workspace.Open(w.Dir, workspace.Options{})
 	w.Must(err)
 	w.Dir = root.Path()
-	clock, number := time.UnixMilli(1_800_000_000_123), 1233
+	w.clock = time.UnixMilli(1_800_000_000_123)
+	number := 1233
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), store.Options{
 		Create: &store.Workspace{Root: root.Path()},
-		Now:    func() time.Time { clock = clock.Add(1003 * time.Millisecond); return clock },
+		Now:    func() time.Time { w.Later(1003 * time.Millisecond); return w.clock },
 		NewID:  func() store.SessionID { number++; return store.SessionID(fmt.Sprintf("abcd%d", number)) },
 	})
 	w.Must(err)
@@ -63,6 +65,9 @@ func New(t testing.TB) *World {
 	})
 	return w
 }
+
+// Later moves the clock.
+func (w *World) Later(d time.Duration) { w.clock = w.clock.Add(d) }
 
 // Must ends the test when err is not nil.
 func (w *World) Must(err error) {
