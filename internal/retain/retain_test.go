@@ -147,11 +147,13 @@ func TestAutoIsDueOnceADay(t *testing.T) {
 		w.Must(err)
 		return did
 	}
-	if auto() || auto() {
-		t.Error("a young store is collected")
+	for range 2 {
+		if auto() {
+			t.Error("a young store is collected")
+		}
 	}
 	w.Later(31 * 24 * time.Hour)
-	if !auto() || auto() {
+	if first, second := auto(), auto(); !first || second {
 		t.Error("it is due once")
 	}
 	w.Later(25 * time.Hour)
