@@ -38,15 +38,11 @@ func bindNew(tx *db.WriteTx, p *Prepared, gone ID) (ID, error) {
 	if p.data == nil && p.size > 0 {
 		return 0, fmt.Errorf("bind content %s: %w", p.hash.Short(), ErrGone)
 	}
-	enc, data := p.encoding, p.data
-	if !p.packed { // the row that Prepare saw was swept meanwhile
-		enc, data = encode(p.data)
-	}
-	return insert(tx, gone, p.hash, p.size, enc, data)
+	return p.insert(tx, gone)
 }
 
 func bindChunks(tx *db.WriteTx, p *Prepared, gone ID) (ID, error) {
-	id, err := insert(tx, gone, p.hash, p.size, Chunked, nil)
+	id, err := insert(tx, gone, p.hash, p.size, form{encoding: Chunked})
 	if err != nil {
 		return 0, err
 	}
@@ -64,34 +60,6 @@ func bindChunks(tx *db.WriteTx, p *Prepared, gone ID) (ID, error) {
 		}
 	}
 	return id, nil
-}
-
-// insert writes the row of a content, or fills the row gone, which Expire left of it.
-func insert(tx *db.WriteTx, gone ID, h Hash, size int64, enc Encoding, data []byte) (ID, error) {
-	const q = `INSERT INTO blob (hash, size, encoding, data) VALUES (?, ?, ?, ?)`
-	if data == nil {
-		data = []byte{} // nil would be NULL
-	}
-	if gone != 0 {
-		return gone, revive(tx, gone, enc, data)
-	}
-	res, err := tx.Exec(q, h[:], size, enc, data)
-	if err != nil {
-		return 0, fmt.Errorf("insert content %s: %w", h.Short(), err)
-	}
-	id, err := res.LastInsertId()
-	return ID(id), err
-}
-
-func revive(tx *db.WriteTx, id ID, enc Encoding, data []byte) error {
-	_, err := tx.Exec(`UPDATE blob SET encoding = ?, data = ? WHERE id = ?`, enc, data, id)
-	if err == nil {
-		_, err = tx.Exec(`DELETE FROM blob_expired WHERE blob_id = ?`, id)
-	}
-	if err != nil {
-		return fmt.Errorf("store content row %d again: %w", id, err)
-	}
-	return nil
 }
 
 func endLease(tx *db.WriteTx, p *Prepared) error {

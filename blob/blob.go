@@ -50,10 +50,11 @@ func (e Encoding) String() string {
 
 // Store reads and writes contents. It is safe for concurrent use and needs no closing.
 type Store struct {
-	db   *db.DB
-	now  func() time.Time
-	held atomic.Int64  // bytes of prepared contents in memory
-	long chan struct{} // has a place for each long content that is being prepared
+	db     *db.DB
+	now    func() time.Time
+	held   atomic.Int64  // bytes of prepared contents in memory
+	long   chan struct{} // has a place for each long content that is being prepared
+	recent recent
 }
 
 // New returns the contents of d, whose schema must have their tables. now dates the leases; nil

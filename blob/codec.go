@@ -17,26 +17,20 @@ const (
 	// ChunkSize, deltas that and their base.
 	maxWindow = 8 * ChunkSize
 
-	// dictID is the number under which a frame names its base.
-	dictID = 1
+	// A frame is made by the encoder with the smallest window that holds it and its base: a new
+	// encoder of the smaller costs a fifth of the larger one's time, which short processes feel.
+	smallWindow = 256 << 10
+	largeWindow = 2 * ChunkSize
 )
 
-// Encoders and decoders are made at their first use: most commands need neither.
+// Encoders and decoders are made at their first use: most commands need neither. One that takes
+// bases is set up differently from one that does not, so they are apart.
 var (
-	encoders = sync.Pool{New: func() any {
-		e, err := zstd.NewWriter(
-			nil,
-			zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithEncoderConcurrency(1),
-			zstd.WithLowerEncoderMem(true),
-			zstd.WithWindowSize(ChunkSize),
-			zstd.WithEncoderCRC(false), // the hash says more
-		)
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return &encoder{Encoder: e}
-	}}
+	smallEncoders = pool(zstd.SpeedFastest, smallWindow)
+	largeEncoders = pool(zstd.SpeedFastest, ChunkSize)
+	smallDeltas   = pool(zstd.SpeedFastest, smallWindow)
+	largeDeltas   = pool(zstd.SpeedDefault, largeWindow) // the fastest level forgets most of a long base
+
 	decoders = sync.Pool{New: func() any {
 		d, err := zstd.NewReader(nil, decoderOptions()...)
 		if err != nil {
@@ -45,6 +39,23 @@ var (
 		return d
 	}}
 )
+
+func pool(level zstd.EncoderLevel, window int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		e, err := zstd.NewWriter(
+			nil,
+			zstd.WithEncoderLevel(level),
+			zstd.WithEncoderConcurrency(1),
+			zstd.WithLowerEncoderMem(true),
+			zstd.WithWindowSize(window),
+			zstd.WithEncoderCRC(false), // the hash says more
+		)
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return &encoder{Encoder: e}
+	}}
+}
 
 // encoder keeps the memory that frames are made in: most frames of long contents that do not
 // compress would be garbage of a chunk's size each.
@@ -64,11 +75,19 @@ func decoderOptions() []zstd.DOption {
 
 // encode returns the shortest way to hold raw by itself. The result may be raw's own memory.
 func encode(raw []byte) (Encoding, []byte) {
+	from := smallEncoders
+	if len(raw) > smallWindow {
+		from = largeEncoders
+	}
+	return encodeWith(from, raw)
+}
+
+func encodeWith(from *sync.Pool, raw []byte) (Encoding, []byte) {
 	if len(raw) < minFrame {
 		return Raw, raw
 	}
-	e := encoders.Get().(*encoder)
-	defer encoders.Put(e)
+	e := from.Get().(*encoder)
+	defer from.Put(e)
 	e.frame = e.EncodeAll(raw, e.frame[:0])
 	if len(e.frame) >= len(raw) {
 		return Raw, raw
@@ -90,14 +109,7 @@ func decode(enc Encoding, data []byte, size int, base []byte) ([]byte, error) {
 		defer decoders.Put(d)
 		return decodeFrame(d, data, size)
 	case ZstdDelta:
-		d := decoders.Get().(*zstd.Decoder)
-		defer decoders.Put(d)
-		if err := d.ResetWithOptions(nil, zstd.WithDecoderDictRaw(dictID, base)); err != nil {
-			return nil, err
-		}
-		raw, err := decodeFrame(d, data, size)
-		// The pool must not keep base alive, nor let a later frame refer to it.
-		return raw, errors.Join(err, d.ResetWithOptions(nil, zstd.WithDecoderDictDelete(dictID)))
+		return decodeDelta(data, size, base)
 	case Chunked:
 	}
 	return nil, errors.New("it has no bytes of its own")
@@ -105,12 +117,17 @@ func decode(enc Encoding, data []byte, size int, base []byte) ([]byte, error) {
 
 func decodeFrame(d *zstd.Decoder, data []byte, size int) ([]byte, error) {
 	// The limit of the decoder is the capacity; with none at all it would take any size.
-	raw, err := d.DecodeAll(data, make([]byte, 0, max(size, 1)))
+	return decodeInto(d, data, make([]byte, max(size, 1))[:size])
+}
+
+// decodeInto fills to.
+func decodeInto(d *zstd.Decoder, data, to []byte) ([]byte, error) {
+	raw, err := d.DecodeAll(data, to[:0])
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) != size {
-		return nil, fmt.Errorf("a frame of %d bytes where %d are needed", len(raw), size)
+	if len(raw) != len(to) {
+		return nil, fmt.Errorf("a frame of %d bytes where %d are needed", len(raw), len(to))
 	}
 	return raw, nil
 }

@@ -166,21 +166,22 @@ func TestDamagedChunks(t *testing.T) {
 	content := noise(1, 3*blob.ChunkSize+5)
 	h := blob.Sum(content)
 	short := []byte("hash")
+	const last = `(SELECT chunk_id FROM blob_chunk ORDER BY seq DESC LIMIT 1)`
 	for name, q := range map[string]string{
-		"row missing":     `DELETE FROM blob WHERE size = 5`,
+		"row missing":     `DELETE FROM blob WHERE id = ` + last,
 		"entry missing":   `DELETE FROM blob_chunk WHERE seq = 1`,
-		"last missing":    `DELETE FROM blob_chunk WHERE seq = 3`,
+		"last missing":    `DELETE FROM blob_chunk WHERE chunk_id = ` + last,
 		"first missing":   `DELETE FROM blob_chunk WHERE seq = 0`,
-		"one more":        `INSERT INTO blob_chunk SELECT blob_id, 4, chunk_id FROM blob_chunk WHERE seq = 0`,
+		"one more":        `INSERT INTO blob_chunk SELECT blob_id, (SELECT max(seq) + 1 FROM blob_chunk), chunk_id FROM blob_chunk WHERE seq = 0`,
 		"exchanged":       `UPDATE blob_chunk SET seq = 1 - seq WHERE seq < 2`,
 		"size too small":  `UPDATE blob SET size = 5 WHERE encoding = 3`,
 		"size too large":  `UPDATE blob SET size = 1 << 60 WHERE encoding = 3`,
 		"size negative":   `UPDATE blob SET size = -1 WHERE encoding = 3`,
 		"itself":          `UPDATE blob_chunk SET chunk_id = blob_id WHERE seq = 2`,
-		"another content": `UPDATE blob SET data = zeroblob(5) WHERE size = 5`,
-		"another hash":    `UPDATE blob SET data = zeroblob(5), hash = zeroblob(32) WHERE size = 5`,
-		"hash too short":  `UPDATE blob SET hash = x'00' WHERE size = 5`,
-		"empty chunk":     `UPDATE blob SET data = x'', size = 0, hash = x'` + blob.Sum(nil).String() + `' WHERE size = 5`,
+		"another content": `UPDATE blob SET data = zeroblob(size) WHERE id = ` + last,
+		"another hash":    `UPDATE blob SET data = zeroblob(size), hash = zeroblob(32) WHERE id = ` + last,
+		"hash too short":  `UPDATE blob SET hash = x'00' WHERE id = ` + last,
+		"empty chunk":     `UPDATE blob SET data = x'', size = 0, hash = x'` + blob.Sum(nil).String() + `' WHERE id = ` + last,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, d := looseStore(t)

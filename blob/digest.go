@@ -26,7 +26,7 @@ func Digest(r io.Reader) (*Prepared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the content: %w", err)
 	}
-	p := &Prepared{size: n, digest: true}
+	p := &Prepared{piece: piece{size: n}, digest: true}
 	d.hash.Sum(p.hash[:0])
 	return p, nil
 }

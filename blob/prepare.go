@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/zeebo/blake3"
-
 	"reasonix/db"
 )
 
@@ -44,16 +42,8 @@ const (
 // one goroutine. It must be given to Bind or to Discard; one that is forgotten only delays the
 // sweep by the time of its lease.
 type Prepared struct {
-	hash Hash
-	size int64
-
-	// Up to ChunkSize: the content as it will be stored, or, when packed is false, raw,
-	// because the store seemed to have it. data is nil when the content is in the store and
-	// too much was held in memory.
-	packed   bool
-	encoding Encoding
-	data     []byte
-	held     int64 // bytes counted by the Store
+	piece       // of a content of up to ChunkSize; of a longer one only hash and size
+	held  int64 // bytes counted by the Store
 
 	// Above: the chunks, which are committed, and the lease that protects them.
 	chunks  []Hash
@@ -74,7 +64,7 @@ func (s *Store) PrepareBytes(ctx context.Context, b []byte) (*Prepared, error) {
 	if len(b) > ChunkSize {
 		return s.Prepare(ctx, bytes.NewReader(b))
 	}
-	return s.prepareSmall(ctx, b)
+	return s.prepareSmall(ctx, b, Hash{})
 }
 
 // Prepare reads r to its end, hashes and compresses, outside any transaction. A content of at
@@ -82,12 +72,19 @@ func (s *Store) PrepareBytes(ctx context.Context, b []byte) (*Prepared, error) {
 // under a lease. Of a longer one, chunks are committed in transactions of about 4 MiB under one, so that memory is bounded whatever the length; after an error or a
 // crash they are swept once the lease has expired. Errors of r are returned wrapped.
 func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error) {
+	return s.PrepareAgainst(ctx, r, Hash{})
+}
+
+// PrepareAgainst is Prepare of a content that is likely to be much like that of base, an earlier
+// version say: where it is, only the difference is stored. base is a hint and may be zero, or
+// that of a content that is not there, nor whole, or goes before Bind.
+func (s *Store) PrepareAgainst(ctx context.Context, r io.Reader, base Hash) (*Prepared, error) {
 	buf, err := readFirst(r)
 	if err != nil {
 		return nil, fmt.Errorf("read the content: %w", err)
 	}
 	if len(buf) <= ChunkSize {
-		return s.prepareSmall(ctx, buf)
+		return s.prepareSmall(ctx, buf, base)
 	}
 	select {
 	case s.long <- struct{}{}:
@@ -96,7 +93,7 @@ func (s *Store) Prepare(ctx context.Context, r io.Reader) (*Prepared, error) {
 		return nil, ctx.Err()
 	}
 	p := &Prepared{}
-	if err := s.prepareChunks(ctx, p, r, buf); err != nil {
+	if err := s.prepareChunks(ctx, p, r, buf, base); err != nil {
 		s.giveUp(ctx, p)
 		return nil, err
 	}
@@ -111,39 +108,56 @@ func (s *Store) giveUp(ctx context.Context, p *Prepared) {
 	_ = s.Discard(ctx, p)
 }
 
-func (s *Store) prepareSmall(ctx context.Context, raw []byte) (*Prepared, error) {
+func (s *Store) prepareSmall(ctx context.Context, raw []byte, base Hash) (*Prepared, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &Prepared{hash: Sum(raw), size: int64(len(raw)), data: raw}
+	p := &Prepared{piece: piece{hash: Sum(raw), size: int64(len(raw)), data: raw}}
+	if !base.IsZero() {
+		defer s.recent.add(p.hash, raw)
+	}
+	if p.hash == base && s.hold(p) {
+		return p, nil // it has not changed, so it is there
+	}
+	known, err := s.shrink(ctx, p, base)
+	if err != nil || s.hold(p) {
+		return p, err
+	}
 	if len(raw) < lookFirst {
-		p.packed = true
-		p.encoding, p.data = encode(raw)
-		return p, nil
-	}
-	known, err := s.has(ctx, p.hash)
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		p.packed = true
-		p.encoding, p.data = encode(raw)
-	}
-	if s.hold(p) {
+		p.pack()
 		return p, nil
 	}
 	if !known {
-		if err := s.commit(ctx, p, []row{{p.hash, len(raw), p.encoding, p.data}}); err != nil {
+		if err := s.commit(ctx, p, []piece{p.piece}); err != nil {
 			return nil, err
 		}
 	}
-	p.data = nil
+	p.data, p.delta = nil, nil
 	return p, nil
 }
 
-// hold counts what p keeps in memory; it reports false when that is too much.
+// shrink makes the form in which p will be stored, unless the store has it already.
+func (s *Store) shrink(ctx context.Context, p *Prepared, base Hash) (known bool, err error) {
+	if !base.IsZero() {
+		if known, err = s.against(ctx, &p.piece, base); known || p.delta != nil || err != nil {
+			return known, err
+		}
+	} else if len(p.data) >= lookFirst {
+		if known, err = s.has(ctx, p.hash); known || err != nil {
+			return known, err
+		}
+	}
+	p.pack()
+	return false, nil
+}
+
+// hold counts what p keeps in memory; it reports false when that is too much. Short contents that
+// are compressed do not count.
 func (s *Store) hold(p *Prepared) bool {
-	n := int64(cap(p.data))
+	if p.packed && p.size < lookFirst {
+		return true
+	}
+	n := p.memory()
 	if s.held.Add(n) > maxHeld {
 		s.held.Add(-n)
 		return false
@@ -200,133 +214,4 @@ func sizeHint(r io.Reader) int {
 		}
 	}
 	return firstRead
-}
-
-// row is a content that is to be inserted.
-type row struct {
-	hash     Hash
-	size     int
-	encoding Encoding
-	data     []byte
-}
-
-// prepareChunks commits the chunks of first and the rest of r. first is a chunk and the byte
-// after it.
-func (s *Store) prepareChunks(ctx context.Context, p *Prepared, r io.Reader, first []byte) error {
-	// The lease comes before the first look-up: what is found under it stays.
-	if err := s.commit(ctx, p, nil); err != nil {
-		return err
-	}
-	var (
-		whole   = blake3.New()
-		pending []row
-		held    int      // bytes in pending
-		free    [][]byte // buffers that were in pending
-		seen    = make(map[Hash]bool)
-	)
-	for buf := first; len(buf) > 0; {
-		chunk := buf[:min(len(buf), ChunkSize)]
-		_, _ = whole.Write(chunk) // never fails
-		h := Sum(chunk)
-		p.chunks = append(p.chunks, h)
-		p.size += int64(len(chunk))
-		known := seen[h]
-		if !known {
-			var err error
-			if known, err = s.has(ctx, h); err != nil {
-				return err
-			}
-		}
-		after := buf[len(chunk):] // the byte after the chunk, if any
-		next := buf[:cap(buf)]
-		if !known {
-			enc, data := encode(chunk)
-			if enc == Raw { // data is buf's memory
-				next, free = another(free)
-			}
-			pending = append(pending, row{h, len(chunk), enc, data})
-			held += len(data)
-			seen[h] = true
-		}
-		n := copy(next, after)
-		if n > 0 {
-			m, err := io.ReadFull(r, next[n:ChunkSize+1])
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				return fmt.Errorf("read the content: %w", err)
-			}
-			n += m
-		}
-		buf = next[:n]
-
-		if held >= batchSize || p.expires.Sub(s.now()) < leaseTime/2 {
-			if err := s.commit(ctx, p, pending); err != nil {
-				return err
-			}
-			clear(seen)
-			for _, r := range pending {
-				if r.encoding == Raw {
-					free = append(free, r.data)
-				}
-			}
-			pending, held = pending[:0], 0
-		}
-	}
-	if len(pending) > 0 {
-		if err := s.commit(ctx, p, pending); err != nil {
-			return err
-		}
-	}
-	whole.Sum(p.hash[:0])
-	return nil
-}
-
-// another takes a buffer for a chunk and a byte more, one of free if it can: a long content would
-// otherwise leave as much garbage as it is long.
-func another(free [][]byte) (buf []byte, rest [][]byte) {
-	last := len(free) - 1
-	if last >= 0 && cap(free[last]) > ChunkSize {
-		return free[last][:ChunkSize+1], free[:last]
-	}
-	return make([]byte, ChunkSize+1), free
-}
-
-// commit renews the lease of p and writes rows, in one transaction.
-func (s *Store) commit(ctx context.Context, p *Prepared, rows []row) error {
-	expires := s.now().Add(leaseTime)
-	lease := p.lease
-	err := s.db.Update(ctx, func(tx *db.WriteTx) error {
-		const renew = `
-			INSERT INTO blob_lease (id, expires_ms) VALUES (?, ?)
-			ON CONFLICT (id) DO UPDATE SET expires_ms = excluded.expires_ms`
-		var id any
-		if lease != 0 {
-			id = lease
-		}
-		res, err := tx.Exec(renew, id, expires.UnixMilli())
-		if err != nil {
-			return err
-		}
-		if lease == 0 {
-			if lease, err = res.LastInsertId(); err != nil {
-				return err
-			}
-		}
-		for _, r := range rows {
-			gone, known, err := Lookup(&tx.ReadTx, r.hash)
-			if err != nil {
-				return err
-			} else if known {
-				continue
-			}
-			if _, err := insert(tx, gone, r.hash, int64(r.size), r.encoding, r.data); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("write chunks: %w", err)
-	}
-	p.lease, p.expires = lease, expires
-	return nil
 }
