@@ -78,7 +78,7 @@ func (r *Recorder) BeginTurn(ctx context.Context, id store.SessionID, key, promp
 	if !utf8.ValidString(prompt) {
 		prompt = string([]rune(prompt)) // a label: invalid bytes become U+FFFD
 	}
-	ready, err := r.prepare(ctx, messages)
+	ready, err := r.prepare(ctx, id, messages)
 	if err != nil {
 		return store.Turn{}, err
 	}
@@ -151,7 +151,7 @@ func (r *Recorder) Append(ctx context.Context, id store.SessionID, messages []js
 	if len(messages) == 0 {
 		return nil
 	}
-	ready, err := r.prepare(ctx, messages)
+	ready, err := r.prepare(ctx, id, messages)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (r *Recorder) Append(ctx context.Context, id store.SessionID, messages []js
 // sent; to below 0 means all so far. The full line keeps its messages; undo-rewind takes the
 // compaction back.
 func (r *Recorder) Compact(ctx context.Context, id store.SessionID, from, to int64, messages []json.RawMessage) error {
-	ready, err := r.prepare(ctx, messages)
+	ready, err := r.prepare(ctx, id, messages)
 	if err != nil {
 		return err
 	}
@@ -234,8 +234,8 @@ func (r *Recorder) AddGap(ctx context.Context, id store.SessionID, g store.Gap) 
 	})
 }
 
-func (r *Recorder) prepare(ctx context.Context, messages []json.RawMessage) ([]store.NewMessage, error) {
-	return r.capture.Store.PrepareMessages(ctx, messages)
+func (r *Recorder) prepare(ctx context.Context, id store.SessionID, messages []json.RawMessage) ([]store.NewMessage, error) {
+	return r.capture.Store.PrepareMessages(ctx, id, messages)
 }
 
 // update is a write transaction during which no operation moves a head.

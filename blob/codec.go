@@ -49,6 +49,7 @@ func pool(level zstd.EncoderLevel, window int) *sync.Pool {
 			zstd.WithLowerEncoderMem(true),
 			zstd.WithWindowSize(window),
 			zstd.WithEncoderCRC(false), // the hash says more
+			zstd.WithAllLitEntropyCompression(true),
 		)
 		if err != nil {
 			panic(err) // the options are constants

@@ -39,10 +39,11 @@ func (s *Store) against(ctx context.Context, p *piece, base Hash) (known bool, e
 		if _, known, err = Lookup(tx, p.hash); known || err != nil {
 			return err
 		}
-		_, _, usable, err := lookupBase(tx, base, p.size)
+		id, _, usable, err := lookupBase(tx, base, p.size)
 		switch {
 		case err != nil:
 			return err
+		case id == 0: // it may be bound just before p
 		case !usable:
 			content = nil
 		case content == nil:
@@ -89,8 +90,7 @@ func deltaOf(p *piece, base []byte) []byte {
 	return d
 }
 
-// recent keeps the last contents that were prepared against others: the next version of each is
-// likely to be stored against it, and reading it from the store can mean decoding many. Contents
+// recent keeps the last contents that were prepared: the next version of each is likely to be stored against it, and reading it from the store can mean decoding many. Contents
 // are shared, not copied: who adds one does not change it.
 type recent struct {
 	mu    sync.Mutex // guards what follows

@@ -84,7 +84,11 @@ func (s *Store) PrepareAgainst(ctx context.Context, r io.Reader, base Hash) (*Pr
 		return nil, fmt.Errorf("read the content: %w", err)
 	}
 	if len(buf) <= ChunkSize {
-		return s.prepareSmall(ctx, buf, base)
+		p, err := s.prepareSmall(ctx, buf, base)
+		if err == nil {
+			s.recent.add(p.hash, buf)
+		}
+		return p, err
 	}
 	select {
 	case s.long <- struct{}{}:
@@ -113,9 +117,6 @@ func (s *Store) prepareSmall(ctx context.Context, raw []byte, base Hash) (*Prepa
 		return nil, err
 	}
 	p := &Prepared{piece: piece{hash: Sum(raw), size: int64(len(raw)), data: raw}}
-	if !base.IsZero() {
-		defer s.recent.add(p.hash, raw)
-	}
 	if p.hash == base && s.hold(p) {
 		return p, nil // it has not changed, so it is there
 	}

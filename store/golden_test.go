@@ -48,7 +48,7 @@ func golden(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	msgs, err := s.PrepareMessages(ctx, []json.RawMessage{
+	msgs, err := s.PrepareMessages(ctx, "", []json.RawMessage{
 		json.RawMessage(`{"role":"system","content":"preamble"}`), json.RawMessage(`{"role":"user",  "content":"caf\u00e9"}`),
 	})
 	if err != nil {

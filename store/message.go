@@ -27,9 +27,11 @@ type NewMessage struct {
 }
 
 // PrepareMessages checks messages from outside, each a JSON object, and compresses large
-// ones, before any transaction. The bytes are kept exactly.
-func (s *Store) PrepareMessages(ctx context.Context, raw []json.RawMessage) ([]NewMessage, error) {
+// ones, before any transaction; the last ones of the session, which need not exist, are likely to be
+// like them. The bytes are kept exactly.
+func (s *Store) PrepareMessages(ctx context.Context, id SessionID, raw []json.RawMessage) ([]NewMessage, error) {
 	ready := make([]NewMessage, 0, len(raw))
+	last := map[string]blob.Hash{} // by role
 	for i, r := range raw {
 		b := bytes.TrimSpace(r)
 		if len(b) == 0 || b[0] != '{' || !json.Valid(b) {
@@ -49,15 +51,31 @@ func (s *Store) PrepareMessages(ctx context.Context, raw []json.RawMessage) ([]N
 			m.Role = "" // a role that is no string is none
 		}
 		if len(b) > inlineMessage {
-			p, err := s.blobs.Prepare(ctx, bytes.NewReader(b))
-			if err != nil {
+			var err error
+			if m.content, err = s.prepareLarge(ctx, id, m, last); err != nil {
 				return nil, fmt.Errorf("keep message %d: %w", i, err)
 			}
-			m.content = p
 		}
 		ready = append(ready, m)
 	}
 	return ready, nil
+}
+
+// prepareLarge compresses a large message against the last one of its role: the same picture, or what
+// the same tool said before.
+func (s *Store) prepareLarge(ctx context.Context, id SessionID, m NewMessage, last map[string]blob.Hash) (*blob.Prepared, error) {
+	was, ok := last[m.Role]
+	if !ok {
+		err := s.View(ctx, func(tx *Tx) (err error) { was, err = tx.lastLarge(id, m.Role); return err })
+		if err != nil {
+			return nil, err
+		}
+	}
+	p, err := s.blobs.PrepareAgainst(ctx, bytes.NewReader(m.JSON), was)
+	if err == nil && p.Size() <= blob.ChunkSize { // chunks of one that is not bound yet are not found
+		last[m.Role] = p.Hash()
+	}
+	return p, err
 }
 
 // AppendMessages adds messages at the end of a writable node.

@@ -70,7 +70,7 @@ func appendRaw(t testing.TB, s *store.Store, id store.SessionID, raw ...string) 
 	for _, r := range raw {
 		msgs = append(msgs, json.RawMessage(r))
 	}
-	ready, err := s.PrepareMessages(t.Context(), msgs)
+	ready, err := s.PrepareMessages(t.Context(), "", msgs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestMessagesAreKeptByteForByte(t *testing.T) {
 func TestMessagesMustBeObjects(t *testing.T) {
 	s := open(t)
 	for _, bad := range []string{``, `null`, `[]`, `"text"`, `{"role":`, `{} {}`, `{"a":}`} {
-		if _, err := s.PrepareMessages(t.Context(), []json.RawMessage{json.RawMessage(bad)}); !errors.Is(err, store.ErrInvalid) {
+		if _, err := s.PrepareMessages(t.Context(), "", []json.RawMessage{json.RawMessage(bad)}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -208,7 +208,7 @@ func TestCompactionsHideNothing(t *testing.T) {
 	}
 	appendRaw(t, s, ses.ID, want...)
 	compact := func(from, to int64, text string) error {
-		ready, err := s.PrepareMessages(t.Context(), []json.RawMessage{json.RawMessage(text)})
+		ready, err := s.PrepareMessages(t.Context(), "", []json.RawMessage{json.RawMessage(text)})
 		if err != nil {
 			t.Fatal(err)
 		}

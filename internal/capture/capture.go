@@ -40,7 +40,12 @@ func (r Reading) Gap(tool string) (g store.Gap, ok bool) {
 // Read reads paths outside any transaction: what is stored of them afterwards is content,
 // which nothing refers to until Bind.
 func (c *Capturer) Read(ctx context.Context, paths []store.Path) ([]Reading, error) {
-	raw, err := c.Root.ReadAll(ctx, paths, c.put)
+	var was []blob.Hash
+	err := c.Store.View(ctx, func(tx *store.Tx) (err error) { was, err = tx.LastBlobs(paths); return err })
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.Root.ReadAll(ctx, paths, was, c.Store.Blobs().PrepareAgainst)
 	if err != nil {
 		return nil, err
 	}
@@ -49,15 +54,11 @@ func (c *Capturer) Read(ctx context.Context, paths []store.Path) ([]Reading, err
 		all[i] = Reading{Path: paths[i], Reading: r}
 	}
 	return all, nil
-}
-
-func (c *Capturer) put(ctx context.Context, r io.Reader) (*blob.Prepared, error) {
-	return c.Store.Blobs().Prepare(ctx, r)
 }
 
 // Sum reads paths without storing anything: for plans, which must not write.
 func (c *Capturer) Sum(ctx context.Context, paths []store.Path) ([]Reading, error) {
-	raw, err := c.Root.ReadAll(ctx, paths, digest)
+	raw, err := c.Root.ReadAll(ctx, paths, nil, digest)
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +69,16 @@ func (c *Capturer) Sum(ctx context.Context, paths []store.Path) ([]Reading, erro
 	return all, nil
 }
 
-func digest(_ context.Context, r io.Reader) (*blob.Prepared, error) { return blob.Digest(r) }
+func digest(_ context.Context, r io.Reader, _ blob.Hash) (*blob.Prepared, error) {
+	return blob.Digest(r)
+}
 
 var errContent = errors.New("the path has content")
 
 // Kind tells what a path is without reading its content: Absent, Dir or Uncaptured, and File
 // for a file or a symlink. blocked is true when a parent of it is a symlink or no folder.
 func (c *Capturer) Kind(ctx context.Context, p store.Path) (k store.Kind, blocked bool, err error) {
-	refuse := func(context.Context, io.Reader) (*blob.Prepared, error) { return nil, errContent }
+	refuse := func(context.Context, io.Reader, blob.Hash) (*blob.Prepared, error) { return nil, errContent }
 	switch r, err := c.Root.Read(ctx, p, refuse); {
 	case errors.Is(err, errContent):
 		return store.File, false, nil

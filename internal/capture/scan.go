@@ -102,7 +102,7 @@ func (c *Capturer) Scan(ctx context.Context, id store.SessionID, ended bool) (Sc
 		return Scanned{}, fmt.Errorf("scan: %w", err)
 	}
 	found, err := c.Root.Scan(ctx, workspace.ScanOptions{
-		Base: s.base, Put: c.put, Commit: s.commit, Recorded: s.recorded,
+		Base: s.base, Put: c.Store.Blobs().PrepareAgainst, Commit: s.commit, Recorded: s.recorded,
 		MaxFile:  limit(c.Scanning.MaxFile, DefaultMaxFile),
 		MaxFiles: limit(c.Scanning.MaxFiles, DefaultMaxFiles),
 		MaxBytes: limit(c.Scanning.MaxBytes, DefaultMaxBytes),

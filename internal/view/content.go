@@ -35,7 +35,7 @@ func (v *Viewer) content(ctx context.Context, p store.Path, s store.State) ([]by
 		gone = err
 	}
 	var read bytes.Buffer
-	r, err := v.capture.Root.Read(ctx, p, func(_ context.Context, from io.Reader) (*blob.Prepared, error) {
+	r, err := v.capture.Root.Read(ctx, p, func(_ context.Context, from io.Reader, _ blob.Hash) (*blob.Prepared, error) {
 		read.Reset() // it is called again when the file changes while it is read
 		return blob.Digest(io.TeeReader(io.LimitReader(from, maxText+1), &read))
 	})

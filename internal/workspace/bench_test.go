@@ -64,7 +64,7 @@ func BenchmarkRead10KB(b *testing.B) {
 	w := newWorld(b, tree{})
 	w.must(os.MkdirAll(w.name("a/b"), 0o755))
 	w.put("a/b/f", "644:"+noise(rand.New(rand.NewPCG(1, 2))))
-	put := func(_ context.Context, r io.Reader) (*blob.Prepared, error) { return blob.Digest(r) }
+	put := func(_ context.Context, r io.Reader, _ blob.Hash) (*blob.Prepared, error) { return blob.Digest(r) }
 	b.ReportAllocs()
 	b.SetBytes(10 << 10)
 	for b.Loop() {

@@ -24,10 +24,11 @@ const (
 	readBatch    = 16 // neighbours read by one worker, which share its open folders
 )
 
-// Put stores the content r, reading it to its end, and returns it prepared. What it returned
+// Put stores the content r, reading it to its end, and returns it prepared. was is a content that
+// the path is known to have had, zero for none: r is likely to be like it. What it returned
 // for an attempt that is repeated, since the file changed meanwhile, is never bound and left
 // to gc. ReadAll calls it from several goroutines at once.
-type Put func(ctx context.Context, r io.Reader) (*blob.Prepared, error)
+type Put func(ctx context.Context, r io.Reader, was blob.Hash) (*blob.Prepared, error)
 
 // Reading is a path's state at one moment.
 type Reading struct {
@@ -51,12 +52,12 @@ type Reading struct {
 func (r *Root) Read(ctx context.Context, p store.Path, put Put) (Reading, error) {
 	c := r.cursor()
 	defer c.close()
-	return c.read(ctx, p, put)
+	return c.read(ctx, p, blob.Hash{}, put)
 }
 
-// ReadAll is Read of many paths, in parallel. The results are in the order of paths; the first
-// error ends it all.
-func (r *Root) ReadAll(ctx context.Context, paths []store.Path, put Put) ([]Reading, error) {
+// ReadAll is Read of many paths, in parallel. was, if not nil, has for each the content that it is
+// known to have had. The results are in the order of paths; the first error ends it all.
+func (r *Root) ReadAll(ctx context.Context, paths []store.Path, was []blob.Hash, put Put) ([]Reading, error) {
 	order := make([]int, len(paths))
 	for i := range order {
 		order[i] = i
@@ -67,7 +68,11 @@ func (r *Root) ReadAll(ctx context.Context, paths []store.Path, put Put) ([]Read
 	readings := make([]Reading, len(paths))
 	err := r.eachBatch(ctx, len(order), readWorkers, func(ctx context.Context, c *cursor, i int) (err error) {
 		i = order[i]
-		readings[i], err = c.read(ctx, paths[i], put)
+		var known blob.Hash
+		if was != nil {
+			known = was[i]
+		}
+		readings[i], err = c.read(ctx, paths[i], known, put)
 		return err
 	})
 	if err != nil {
@@ -114,12 +119,12 @@ func (r *Root) parallel(ctx context.Context, n int, work func(context.Context) e
 	return g.Wait()
 }
 
-func (c *cursor) read(ctx context.Context, p store.Path, put Put) (Reading, error) {
+func (c *cursor) read(ctx context.Context, p store.Path, was blob.Hash, put Put) (Reading, error) {
 	if err := c.r.check(p); err != nil {
 		return Reading{}, fmt.Errorf("read: %w", err)
 	}
 	reading, err := c.readState(ctx, p, func(r io.Reader) (*blob.Prepared, blob.Hash, error) {
-		content, err := put(ctx, r)
+		content, err := put(ctx, r, was)
 		if err != nil {
 			return nil, blob.Hash{}, err
 		}

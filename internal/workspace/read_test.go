@@ -84,7 +84,7 @@ func TestChangedWhileRead(t *testing.T) {
 	w := newWorld(t, tree{"f": "644:"})
 	for _, times := range []int{3, 100} {
 		n := 0
-		put := func(ctx context.Context, r io.Reader) (*blob.Prepared, error) {
+		put := func(ctx context.Context, r io.Reader, was blob.Hash) (*blob.Prepared, error) {
 			if n++; n <= times {
 				f, err := os.OpenFile(w.name("f"), os.O_APPEND|os.O_WRONLY, 0)
 				w.must(err)
@@ -92,7 +92,7 @@ func TestChangedWhileRead(t *testing.T) {
 				w.must(err)
 				w.must(f.Close())
 			}
-			return w.mem.put(ctx, r)
+			return w.mem.put(ctx, r, was)
 		}
 		r, err := w.root.Read(t.Context(), "f", put)
 		w.must(err)
@@ -162,7 +162,7 @@ func TestReadErrors(t *testing.T) {
 			}
 		}
 	}
-	failing := func(context.Context, io.Reader) (*blob.Prepared, error) { return nil, errBroken }
+	failing := func(context.Context, io.Reader, blob.Hash) (*blob.Prepared, error) { return nil, errBroken }
 	if _, err := w.root.Read(t.Context(), "f", failing); !errors.Is(err, errBroken) {
 		t.Errorf("put fails: %v", err)
 	}
@@ -171,7 +171,7 @@ func TestReadErrors(t *testing.T) {
 	if _, err := w.root.Read(ctx, "f", w.mem.put); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := w.root.ReadAll(ctx, []store.Path{"f", "d"}, w.mem.put); !errors.Is(err, context.Canceled) {
+	if _, err := w.root.ReadAll(ctx, []store.Path{"f", "d"}, nil, w.mem.put); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestReadAll(t *testing.T) {
 	if readings[300].State != store.AbsentState || readings[301].State.Kind != store.Dir || readings[302].State != readings[0].State {
 		t.Fatalf("the last three: %v %v %v", readings[300].State, readings[301].State, readings[302].State)
 	}
-	if none, err := w.root.ReadAll(t.Context(), nil, w.mem.put); err != nil || len(none) != 0 {
+	if none, err := w.root.ReadAll(t.Context(), nil, nil, w.mem.put); err != nil || len(none) != 0 {
 		t.Fatalf("nothing: %v, %v", none, err)
 	}
 }
@@ -257,7 +257,7 @@ func TestProtectedFilesThatComeLater(t *testing.T) {
 	defer root.Close()
 	w.must(os.WriteFile(w.name("db"), []byte("store"), 0o600))
 	w.must(os.Link(w.name("db"), w.name("d/hard")))
-	_, err = root.ReadAll(t.Context(), []store.Path{"d/a", "e/b", "f", "d/a", "e/b", "f", "d/a"}, w.mem.put)
+	_, err = root.ReadAll(t.Context(), []store.Path{"d/a", "e/b", "f", "d/a", "e/b", "f", "d/a"}, nil, w.mem.put)
 	w.must(err)
 	if _, err := root.Read(t.Context(), "d/hard", w.mem.put); !errors.Is(err, workspace.ErrProtected) {
 		t.Errorf("the store under another name: %v", err)

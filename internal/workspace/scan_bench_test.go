@@ -70,7 +70,7 @@ func (k *keeper) scan() workspace.Scan {
 	if err != nil {
 		k.b.Fatal(err)
 	}
-	s, err := k.root.Scan(k.b.Context(), workspace.ScanOptions{Base: base, Put: k.blobs.Prepare, Commit: k.commit})
+	s, err := k.root.Scan(k.b.Context(), workspace.ScanOptions{Base: base, Put: k.blobs.PrepareAgainst, Commit: k.commit})
 	if err != nil {
 		k.b.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (w *worker) readAll(ctx context.Context, v *visit, reads []toRead) error {
 // read reads the entry e, in which the base's word stands until then.
 func (w *worker) read(ctx context.Context, e *entry, before store.State) error {
 	p := join(w.v.path, e.name)
-	reading, err := w.reading(e.name)
+	reading, err := w.reading(e.name, before.Blob)
 	var put *putError
 	switch {
 	case err == nil:
@@ -114,7 +114,7 @@ func (w *worker) vanished(p store.Path, e *entry, before store.State, now Readin
 }
 
 // reading reads an entry. A file that is too large to be done in time is left to the next scan.
-func (w *worker) reading(name string) (Reading, error) {
+func (w *worker) reading(name string, was blob.Hash) (Reading, error) {
 	ctx := w.s.soft
 	f, err := w.enter()
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *worker) reading(name string) (Reading, error) {
 		return Reading{}, err
 	}
 	return f.read(ctx, name, func(r io.Reader) (*blob.Prepared, blob.Hash, error) {
-		content, err := w.s.o.Put(ctx, r)
+		content, err := w.s.o.Put(ctx, r, was)
 		if err != nil {
 			return nil, blob.Hash{}, &putError{err}
 		}

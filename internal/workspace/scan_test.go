@@ -464,7 +464,7 @@ func breakScan(t *testing.T, n int, first, halt bool, from, to tree) (broken boo
 // TestScanErrors: an error of the one who takes the contents or the batch ends the scan.
 func TestScanErrors(t *testing.T) {
 	s := newScans(t, tree{"a": "644:a", "b/c": "644:c"})
-	bad := func(context.Context, io.Reader) (*blob.Prepared, error) { return nil, errBroken }
+	bad := func(context.Context, io.Reader, blob.Hash) (*blob.Prepared, error) { return nil, errBroken }
 	if _, err := s.root.Scan(t.Context(), workspace.ScanOptions{Put: bad}); !errors.Is(err, errBroken) {
 		t.Error("put:", err)
 	}

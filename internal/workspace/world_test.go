@@ -30,7 +30,7 @@ type memory struct {
 	m  map[blob.Hash][]byte
 }
 
-func (m *memory) put(_ context.Context, r io.Reader) (*blob.Prepared, error) {
+func (m *memory) put(_ context.Context, r io.Reader, _ blob.Hash) (*blob.Prepared, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func paths(trees ...tree) []store.Path {
 
 func (w *world) read(ps []store.Path) []workspace.Reading {
 	w.t.Helper()
-	readings, err := w.root.ReadAll(w.t.Context(), ps, w.mem.put)
+	readings, err := w.root.ReadAll(w.t.Context(), ps, nil, w.mem.put)
 	w.must(err)
 	return readings
 }
@@ -290,7 +290,7 @@ func (w *world) apply(r *workspace.Root, steps []workspace.Step) error {
 func (w *world) file(p store.Path, perm uint32, content string) workspace.Step {
 	w.t.Helper()
 	r := w.readOne(p)
-	c, err := w.mem.put(w.t.Context(), strings.NewReader(content))
+	c, err := w.mem.put(w.t.Context(), strings.NewReader(content), blob.Hash{})
 	w.must(err)
 	to := store.State{Kind: store.File, Mode: perm, Blob: c.Hash(), Size: c.Size()}
 	return workspace.Step{Path: p, From: r.State, To: to, Sig: r.Sig}
