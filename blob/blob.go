@@ -54,6 +54,7 @@ type Store struct {
 	now    func() time.Time
 	held   atomic.Int64  // bytes of prepared contents in memory
 	long   chan struct{} // has a place for each long content that is being prepared
+	wide   chan struct{} // has a place for a long content that is compared with another: that takes some MiB
 	recent recent
 }
 
@@ -63,7 +64,7 @@ func New(d *db.DB, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{db: d, now: now, long: make(chan struct{}, maxLong)}
+	return &Store{db: d, now: now, long: make(chan struct{}, maxLong), wide: make(chan struct{}, 1)}
 }
 
 var (

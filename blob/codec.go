@@ -20,7 +20,6 @@ const (
 	// A frame is made by the encoder with the smallest window that holds it and its base: a new
 	// encoder of the smaller costs a fifth of the larger one's time, which short processes feel.
 	smallWindow = 256 << 10
-	largeWindow = 2 * ChunkSize
 )
 
 // Encoders and decoders are made at their first use: most commands need neither. One that takes
@@ -28,8 +27,10 @@ const (
 var (
 	smallEncoders = pool(zstd.SpeedFastest, smallWindow)
 	largeEncoders = pool(zstd.SpeedFastest, ChunkSize)
-	smallDeltas   = pool(zstd.SpeedFastest, smallWindow)
-	largeDeltas   = pool(zstd.SpeedDefault, largeWindow) // the fastest level forgets most of a long base
+	smallDeltas   = pool(zstd.SpeedFastest, maxDict)
+
+	// largeSlots bounds the large encoders at work: each takes 4 MiB.
+	largeSlots = make(chan struct{}, 2)
 
 	decoders = sync.Pool{New: func() any {
 		d, err := zstd.NewReader(nil, decoderOptions()...)
@@ -76,11 +77,12 @@ func decoderOptions() []zstd.DOption {
 
 // encode returns the shortest way to hold raw by itself. The result may be raw's own memory.
 func encode(raw []byte) (Encoding, []byte) {
-	from := smallEncoders
-	if len(raw) > smallWindow {
-		from = largeEncoders
+	if len(raw) <= smallWindow {
+		return encodeWith(smallEncoders, raw)
 	}
-	return encodeWith(from, raw)
+	largeSlots <- struct{}{}
+	defer func() { <-largeSlots }()
+	return encodeWith(largeEncoders, raw)
 }
 
 func encodeWith(from *sync.Pool, raw []byte) (Encoding, []byte) {

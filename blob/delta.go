@@ -23,7 +23,7 @@ const (
 	minDepth = 8
 
 	// maxRecent bounds the contents that are kept in memory as bases of what comes next, in bytes.
-	maxRecent = 4 * ChunkSize
+	maxRecent = 2 * ChunkSize
 )
 
 // depthFor is how many deltas may lie below a content of size bytes, counting its own.
@@ -34,6 +34,14 @@ func depthFor(size int64) int {
 // against looks for p in the store; when it is not there it makes its delta against base, where
 // that is clearly smaller. Nothing about base is an error but the surroundings.
 func (s *Store) against(ctx context.Context, p *piece, base Hash) (known bool, err error) {
+	if p.size > smallWindow/2 {
+		select {
+		case s.wide <- struct{}{}:
+			defer func() { <-s.wide }()
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
 	content := s.recent.get(base)
 	err = s.db.View(ctx, func(tx *db.ReadTx) error {
 		if _, known, err = Lookup(tx, p.hash); known || err != nil {
@@ -113,7 +121,7 @@ func (r *recent) get(h Hash) []byte {
 func (r *recent) add(h Hash, b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.all[h]; ok || len(b) == 0 || cap(b) > maxRecent/4 {
+	if _, ok := r.all[h]; ok || len(b) == 0 || cap(b) > maxRecent/8 {
 		return
 	}
 	if r.all == nil {

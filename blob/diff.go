@@ -16,13 +16,18 @@ import (
 //	kind (1 byte) | shared bytes at the beginning (uvarint) | at the end (uvarint) | middle
 //
 // The middle is the bytes themselves, or a zstd frame whose raw dictionary is that part of the base
-// that is not shared, with nearBase bytes on either side. Most edits are in one place: they
-// cost their new bytes, take no time but that of two comparisons, and a frame could do it worse in a
-// text that repeats itself. A delta that begins like a zstd frame is one whose dictionary is
-// the whole base.
+// that is not shared, with nearBase bytes on either side, or, when both are long, copies of the
+// base and what is new, which may lie in a zstd frame by itself. Most edits are in one place: they
+// cost their new bytes and the time of two comparisons. A delta that begins like a zstd frame is
+// one whose dictionary is the whole base.
 const (
-	middleRaw   = 1
-	middleFrame = 2
+	middleRaw    = 1
+	middleFrame  = 2
+	middleCopies = 3
+	packedCopies = 4 // their length (uvarint) and a frame of them
+
+	// maxDict bounds a frame and its dictionary together, in bytes. What is longer is copied.
+	maxDict = 128 << 10
 
 	nearBase  = 16 << 10
 	minShared = 32 // with less, the frame against the whole base is no longer
@@ -36,10 +41,10 @@ var (
 	errDelta   = errors.New("it is no delta of its base")
 )
 
-// deltaCoder are the encoders for deltas, by how much they look at.
-type deltaCoder struct{ small, large *sync.Pool }
+// deltaCoder are the encoders for deltas: with a dictionary and without.
+type deltaCoder struct{ against, alone *sync.Pool }
 
-var quickDeltas = deltaCoder{smallDeltas, largeDeltas}
+var quickDeltas = deltaCoder{smallDeltas, smallEncoders}
 
 // encodeDelta returns raw as a delta of base, or nil when that takes more than limit bytes. Both are
 // at most ChunkSize long.
@@ -50,7 +55,7 @@ func encodeDelta(by deltaCoder, raw, base []byte, limit int) []byte {
 	head := sharedHead(raw, base)
 	tail := sharedTail(raw[head:], base[head:])
 	var d []byte
-	if head+tail < minShared {
+	if head+tail < minShared && len(raw)+len(base) <= maxDict {
 		d = by.frame(nil, raw, base, limit)
 	} else {
 		d = by.middle(raw, base, head, tail, limit)
@@ -71,9 +76,13 @@ func (by deltaCoder) middle(raw, base []byte, head, tail, limit int) []byte {
 	d = binary.AppendUvarint(d, uint64(head))
 	d = binary.AppendUvarint(d, uint64(tail))
 	if len(middle) >= minFrame {
-		d[0] = middleFrame
-		whole := by.frame(d, middle, near(base, head, tail), len(d)+min(limit, len(middle)-1))
-		if whole != nil {
+		best := len(d) + min(limit, len(middle)-1)
+		if dict := near(base, head, tail); len(dict)+len(middle) <= maxDict {
+			d[0] = middleFrame
+			if whole := by.frame(d, middle, dict, best); whole != nil {
+				return whole
+			}
+		} else if whole := by.copies(d, middle, base, head, best); whole != nil {
 			return whole
 		}
 	}
@@ -83,12 +92,8 @@ func (by deltaCoder) middle(raw, base []byte, head, tail, limit int) []byte {
 
 // frame appends a frame of raw against dict to d; nil when the result is longer than limit.
 func (by deltaCoder) frame(d, raw, dict []byte, limit int) []byte {
-	from := by.small
-	if len(raw)+len(dict) > smallWindow {
-		from = by.large
-	}
-	e := from.Get().(*encoder)
-	defer from.Put(e)
+	e := by.against.Get().(*encoder)
+	defer by.against.Put(e)
 	if err := e.ResetWithOptions(nil, zstd.WithEncoderDictRaw(dictID, dict)); err != nil {
 		return nil
 	}
@@ -97,6 +102,34 @@ func (by deltaCoder) frame(d, raw, dict []byte, limit int) []byte {
 		return nil
 	}
 	return append(d, e.frame...)
+}
+
+// copies appends raw as copies of base to d.
+func (by deltaCoder) copies(d, raw, base []byte, head, limit int) []byte {
+	// What is in a frame may be longer.
+	ops := encodeCopies(nil, raw, base, head, 4*limit)
+	if ops == nil {
+		return nil
+	}
+	kind := byte(middleCopies)
+	if enc, packed := encodeWith(by.alone, ops); enc == Zstd && len(packed)+4 < len(ops) {
+		kind, ops = packedCopies, append(binary.AppendUvarint(nil, uint64(len(ops))), packed...)
+	}
+	if len(d)+len(ops) > limit {
+		return nil
+	}
+	d[0] = kind
+	return append(d, ops...)
+}
+
+// unpackCopies undoes packedCopies. What is unpacked is never longer than it could be with the
+// content it stands for.
+func unpackCopies(data []byte) ([]byte, error) {
+	n, used := binary.Uvarint(data)
+	if used <= 0 || n > 4*ChunkSize {
+		return nil, errDelta
+	}
+	return decode(Zstd, data[used:], int(n), nil)
 }
 
 // decodeDelta is decode of a delta.
@@ -119,6 +152,14 @@ func decodeDelta(data []byte, size int, base []byte) ([]byte, error) {
 	case kind == middleRaw && len(middle) == len(hole):
 		copy(hole, middle)
 		return to, nil
+	case kind == middleCopies:
+		return to, decodeCopies(middle, hole, base, head)
+	case kind == packedCopies:
+		ops, err := unpackCopies(middle)
+		if err != nil {
+			return nil, err
+		}
+		return to, decodeCopies(ops, hole, base, head)
 	case kind == middleFrame && len(hole) > 0:
 		got, err := decodeAgainst(middle, hole, near(base, head, tail))
 		if err != nil {
