@@ -9,6 +9,10 @@ import (
 	"reasonix/db"
 )
 
+// MaxUnbound is the length, in bytes, up to which a content that was prepared, and is not bound yet,
+// can be the base of the next one.
+const MaxUnbound = 256 << 10
+
 const (
 	// A delta is worth it up to this part of the content: what hangs on another row costs more to
 	// read, and keeps that row.
@@ -121,7 +125,7 @@ func (r *recent) get(h Hash) []byte {
 func (r *recent) add(h Hash, b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.all[h]; ok || len(b) == 0 || cap(b) > maxRecent/8 {
+	if _, ok := r.all[h]; ok || len(b) == 0 || len(b) > MaxUnbound {
 		return
 	}
 	if r.all == nil {

@@ -28,7 +28,7 @@ const (
 	// maxHeld bounds what all contents of at least lookFirst bytes that wait for their Bind
 	// hold in memory, in bytes: an event may be about thousands of files. Shorter ones are
 	// always kept, since a transaction for each would cost more than they do.
-	maxHeld = 4 * ChunkSize
+	maxHeld = 3 * ChunkSize
 
 	// leaseTime is how long chunks outlive the process that wrote them and was killed. It is
 	// renewed after half of it.

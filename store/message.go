@@ -72,7 +72,7 @@ func (s *Store) prepareLarge(ctx context.Context, id SessionID, m NewMessage, la
 		}
 	}
 	p, err := s.blobs.PrepareAgainst(ctx, bytes.NewReader(m.JSON), was)
-	if err == nil && p.Size() <= blob.ChunkSize { // chunks of one that is not bound yet are not found
+	if err == nil && p.Size() <= blob.MaxUnbound {
 		last[m.Role] = p.Hash()
 	}
 	return p, err
