@@ -51,6 +51,9 @@ type Options struct {
 	// must then not call Update.
 	OneConnection bool
 
+	// Functions can be called in queries. One DB of a process may have some at a time: ErrFunctions.
+	Functions []Function
+
 	// MaxPages limits the file to that many pages of 4096 bytes, for tests of a full disk.
 	// 0 means no limit.
 	MaxPages int64
@@ -108,6 +111,9 @@ func open(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{path: path, fault: o.Fault, slot: make(chan struct{}, 1), one: o.OneConnection && !o.ReadOnly, used: used, closed: make(chan struct{})}
+	if err = d.provide(o.Functions); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	if o.ReadOnly {
 		err = d.openReadOnly(ctx, o, len(ms.files))
 	} else {
@@ -232,6 +238,7 @@ func (d *DB) Close() error {
 			err = errors.Join(err, pool.Close())
 		}
 	}
+	d.withdraw()
 	d.used.release()
 	return err
 }

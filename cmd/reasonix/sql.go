@@ -12,9 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"reasonix/db"
+	"reasonix/store"
 )
 
-const sqlViews = "sessions, turns, messages, changes, operations, forks, blobs and gaps"
+const sqlViews = "sessions, turns, messages, changes, operations, forks, blobs, pins and gaps"
 
 // maxQuery bounds a query, in bytes.
 const maxQuery = 1 << 20
@@ -26,6 +27,8 @@ func sqlCommand(a *app) *cli.Command {
 		ArgsUsage: "[QUERY]",
 		Category:  "looking",
 		Description: "Without QUERY it is read from standard input. The views are\n" + sqlViews + ".\n" +
+			"blob_text(BLOB) and blob_bytes(BLOB) give the content of a blob, diff_text(BLOB, BLOB) a unified diff\n" +
+			"of two; NULL stands for an empty one there.\n" +
 			"With --json each row is an object on a line of its own. On a terminal long values are cut in the\n" +
 			"table, which says so; -v, --csv and --json print them whole.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values"}},
@@ -45,7 +48,14 @@ func (a *app) sql(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := db.Open(c.Context, p.Store, db.Options{ReadOnly: true, Now: a.now})
+	contents, err := store.Open(c.Context, p.Store, store.Options{ReadOnly: true, Now: a.now})
+	if err != nil {
+		return err
+	}
+	defer contents.Close()
+	d, err := db.Open(c.Context, p.Store, db.Options{
+		ReadOnly: true, Now: a.now, Functions: sqlFunctions(c.Context, contents.Blobs()),
+	})
 	if err != nil {
 		return err
 	}
@@ -58,7 +68,7 @@ func (a *app) sql(c *cli.Context) error {
 	default:
 		out = &tableRows{a: a}
 	}
-	err = a.ask(c.Context, d, query, out)
+	err = a.ask(c.Context, d, withLargeMessages(query), out)
 	return errors.Join(err, d.Close())
 }
 
