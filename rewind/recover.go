@@ -210,6 +210,13 @@ func (e *Engine) idle(tx *store.Tx, r Request, a *aim) error {
 	return nil
 }
 
+// Idle returns a *BusyError while a turn, or a tool, of any session runs.
+func (e *Engine) Idle(ctx context.Context) error {
+	return e.capture.Store.View(ctx, func(tx *store.Tx) error {
+		return e.idle(tx, Request{}, &aim{files: true})
+	})
+}
+
 // idleAfter is how long the turn of an agent without a live process counts as running after
 // its last event.
 const idleAfter = 15e9

@@ -94,6 +94,8 @@ var meanings = []struct {
 	{store.ErrCorrupt, meaning{exitStore, "store_corrupt", "reasonix verify tells more"}},
 	{place.ErrOtherFolder, meaning{exitStore, "other_folder", "if the workspace was renamed or replaced: reasonix store --move OLD_ROOT"}},
 	{place.ErrReserved, meaning{exitUsage, "reserved", "choose another place for the store"}},
+	{place.ErrInUse, meaning{exitBusy, "in_use", "end it (reasonix serve, perhaps), then run the command again"}},
+	{place.ErrUnsound, meaning{exitDamage, "unsound", "reasonix verify tells more of the store that it is a copy of"}},
 	{place.ErrOccupied, meaning{exitConflict, "occupied", ""}},
 	{place.ErrNoFolder, meaning{exitNotFound, "no_folder", ""}},
 	{rewind.ErrBusy, meaning{exitBusy, "busy", "wait for it to end; --force closes the turn at once"}},

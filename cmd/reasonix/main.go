@@ -87,7 +87,7 @@ func (a *app) cli() *cli.App {
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),
 			exportCommand(a), demoCommand(a), hookCommand(a), scanCommand(a), doctorCommand(a), sqlCommand(a), verifyCommand(a),
-			pinCommand(a), unpinCommand(a), gcCommand(a), storeCommand(a), completionCommand(a), versionCommand(a),
+			pinCommand(a), unpinCommand(a), gcCommand(a), statsCommand(a), backupCommand(a), restoreCommand(a), storeCommand(a), completionCommand(a), versionCommand(a),
 		},
 	}
 	for _, cmd := range c.Commands {
