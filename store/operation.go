@@ -51,6 +51,11 @@ func (t *Tx) NewestStanding(id SessionID, kinds ...OpKind) (Operation, error) {
 	return ops[0], nil
 }
 
+// OperationsAfter are the operations of all sessions that are later than one, oldest first.
+func (t *Tx) OperationsAfter(id OpID) ([]Operation, error) {
+	return t.operations(`WHERE o.id > ? ORDER BY o.id`, id)
+}
+
 // Unfinished are the operations whose files may be in either state: recovery's work.
 func (t *Tx) Unfinished() ([]Operation, error) {
 	return t.operations(`WHERE o.state = 1 ORDER BY o.id`)

@@ -141,6 +141,10 @@ func (s *Store) Now() time.Time { return s.now() }
 // Backup writes a consistent copy to a new file, while others write.
 func (s *Store) Backup(ctx context.Context, to string) error { return s.db.Backup(ctx, to) }
 
+// Watch begins to notice changes of the store, by whatever process; the caller closes it before
+// the store.
+func (s *Store) Watch(ctx context.Context) (*db.Watch, error) { return s.db.Watch(ctx) }
+
 // Tx reads one consistent snapshot.
 type Tx struct {
 	r     *db.ReadTx

@@ -13,6 +13,7 @@ import (
 	"reasonix/agent"
 	"reasonix/internal/capture"
 	"reasonix/internal/config"
+	"reasonix/internal/move"
 	"reasonix/internal/place"
 	"reasonix/internal/workspace"
 	"reasonix/rewind"
@@ -178,6 +179,9 @@ func (w *world) Close() error { return errors.Join(w.Root.Close(), w.Store.Close
 
 // Recorder records into the world's store.
 func (w *world) Recorder() *agent.Recorder { return agent.NewRecorder(w.Capture) }
+
+// mover makes the moves of the world.
+func (w *world) mover() move.Mover { return move.Mover{Capture: w.Capture, Engine: w.Rewind} }
 
 // session resolves what --session, or a part of TURN, names; "" means the current one.
 func (w *world) session(ctx context.Context, ref string) (s store.Session, err error) {

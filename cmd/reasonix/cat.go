@@ -14,6 +14,7 @@ import (
 
 	"reasonix/blob"
 	"reasonix/internal/place"
+	"reasonix/internal/report"
 	"reasonix/internal/view"
 	"reasonix/store"
 )
@@ -83,7 +84,7 @@ func (a *app) cat(c *cli.Context) error {
 	if err := printableState(p, n, state); err != nil {
 		return err
 	}
-	out := catJSON{Session: s.ID, Turn: &n, Path: jsonPath(p), B64: pathB64(p), Kind: state.Kind.String(), Blob: state.Blob.String()}
+	out := catJSON{Session: s.ID, Turn: &n, Path: report.Text(p), B64: report.B64(p), Kind: state.Kind.String(), Blob: state.Blob.String()}
 	if state.Kind == store.File {
 		out.Mode = fmt.Sprintf("%04o", state.Mode)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/internal/view"
 	"reasonix/store"
 )
@@ -27,26 +28,6 @@ func diffCommand(a *app) *cli.Command {
 		},
 		Action: a.diff,
 	}
-}
-
-// diffJSON is the result of diff.
-type diffJSON struct {
-	From  sideJSON    `json:"from"`
-	To    sideJSON    `json:"to"`
-	Files []view.File `json:"files"`
-}
-
-type sideJSON struct {
-	Session store.SessionID `json:"session,omitempty"`
-	Turn    *int            `json:"turn,omitempty"`
-	Disk    bool            `json:"disk,omitempty"`
-}
-
-func sideOf(s view.Side) sideJSON {
-	if s.Disk {
-		return sideJSON{Disk: true}
-	}
-	return sideJSON{Session: s.Session, Turn: &s.Turn}
 }
 
 func (a *app) diff(c *cli.Context) error {
@@ -137,7 +118,7 @@ func (a *app) writeDiff(c *cli.Context, v *view.Viewer, sides [2]view.Side, pair
 			return nil
 		})
 	}
-	result := diffJSON{From: sideOf(sides[0]), To: sideOf(sides[1]), Files: []view.File{}}
+	result := report.Diff{From: report.NewSide(sides[0]), To: report.NewSide(sides[1]), Files: []view.File{}}
 	for _, p := range pairs {
 		f, err := v.File(c.Context, p)
 		if err != nil {

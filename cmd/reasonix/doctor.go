@@ -12,6 +12,7 @@ import (
 	"reasonix/internal/config"
 	"reasonix/internal/ignore"
 	"reasonix/internal/place"
+	"reasonix/internal/report"
 	"reasonix/internal/workspace"
 	"reasonix/store"
 )
@@ -63,7 +64,7 @@ func (a *app) doctor(c *cli.Context) error {
 	set, all, err := config.Explain(a.env)
 	out := doctorJSON{Version: version, Scan: doctorScan{Rules: []string{}}, Ignored: ignore.Defaults(), Nested: []string{}, Problems: problemsOf(err)}
 	for _, s := range all {
-		out.Settings = append(out.Settings, settingJSON{s.Name, s.Env, s.Value, s.Default, printableJSON(s.From)})
+		out.Settings = append(out.Settings, settingJSON{s.Name, s.Env, s.Value, s.Default, report.Text(s.From)})
 	}
 	if err := a.examine(c.Context, set, &out); err != nil {
 		out.Problems = append(out.Problems, err.Error())
@@ -106,11 +107,11 @@ func (a *app) examine(ctx context.Context, set config.Settings, out *doctorJSON)
 	}
 	defer o.Close()
 	root := o.Root.Path()
-	out.Workspace, out.Store = printableJSON(root), printableJSON(o.Store.Path())
+	out.Workspace, out.Store = report.Text(root), report.Text(o.Store.Path())
 	out.Scan.Never = a.scanning(set, root).Never
 	nested, err := a.where().Nested(ctx, root)
 	for _, n := range nested {
-		out.Nested = append(out.Nested, printableJSON(n))
+		out.Nested = append(out.Nested, report.Text(n))
 	}
 	return errors.Join(err, o.Store.View(ctx, func(tx *store.Tx) error { return out.read(tx) }))
 }
@@ -139,9 +140,9 @@ func (d *doctorJSON) read(tx *store.Tx) error {
 	case x != nil:
 		d.Scan.Paths, d.Scan.Complete = x.Len(), x.Complete()
 		for p, usable := range x.RuleFiles() {
-			d.Scan.Rules = append(d.Scan.Rules, jsonPath(p))
+			d.Scan.Rules = append(d.Scan.Rules, report.Text(p))
 			if !usable {
-				d.Problems = append(d.Problems, fmt.Sprintf("the ignore rules in %s cannot be used: new files below it are not captured", jsonPath(p)))
+				d.Problems = append(d.Problems, fmt.Sprintf("the ignore rules in %s cannot be used: new files below it are not captured", report.Text(p)))
 			}
 		}
 	}

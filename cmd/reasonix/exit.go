@@ -18,7 +18,9 @@ import (
 	"reasonix/internal/capture"
 	"reasonix/internal/config"
 	"reasonix/internal/hook"
+	"reasonix/internal/move"
 	"reasonix/internal/place"
+	"reasonix/internal/report"
 	"reasonix/internal/view"
 	"reasonix/internal/workspace"
 	"reasonix/rewind"
@@ -128,6 +130,7 @@ var meanings = []struct {
 	{workspace.ErrInvalid, meaning{exitUsage, "invalid_path", ""}},
 	{errNotScanned, meaning{exitFailure, "not_scanned", ""}},
 	{config.ErrInvalid, meaning{exitUsage, "invalid_setting", "correct it, or unset it; reasonix doctor lists the settings"}},
+	{move.ErrName, meaning{exitUsage, "usage", "choose another name"}},
 	{store.ErrInvalid, meaning{exitUsage, "invalid", ""}},
 	{agent.ErrInvalid, meaning{exitFailure, "invalid_event", ""}},
 	{hook.ErrMalformed, meaning{exitFailure, "malformed_event", "docs/hooks.md describes the events"}},
@@ -193,12 +196,6 @@ func meaningOfDB(err error) meaning {
 	return meaning{exitFailure, "failure", ""}
 }
 
-type errorJSON struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
-}
-
 // fail tells an error, if there is one, and returns the exit code.
 func (a *app) fail(err error) int {
 	if err == nil {
@@ -214,7 +211,7 @@ func (a *app) fail(err error) int {
 	}
 	text := printable(strings.ReplaceAll(err.Error(), "\n", "; "))
 	if a.json {
-		a.failJSON(err, errorJSON{Code: m.code, Message: text, Hint: m.hint})
+		a.failJSON(err, report.Error{Code: m.code, Message: text, Hint: m.hint})
 		return m.exit
 	}
 	fmt.Fprintln(a.stderr, a.paint(a.stderr, red, "error:"), text)
@@ -236,7 +233,7 @@ func readerGone(err error) bool {
 }
 
 // failJSON prints the error as an object and, for an error with a result, as its last member.
-func (a *app) failJSON(err error, e errorJSON) {
+func (a *app) failJSON(err error, e report.Error) {
 	var object json.RawMessage
 	var with *withResult
 	if errors.As(err, &with) {

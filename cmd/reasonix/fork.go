@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/move"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -37,7 +38,7 @@ func forkCommand(a *app) *cli.Command {
 			if err != nil {
 				return err
 			}
-			err = w.Store.View(c.Context, func(tx *store.Tx) error { return freeName(tx, "", c.String("name")) })
+			err = w.Store.View(c.Context, func(tx *store.Tx) error { return move.FreeName(tx, "", c.String("name")) })
 			if err != nil {
 				return err
 			}

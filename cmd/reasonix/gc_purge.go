@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/internal/retain"
 	"reasonix/store"
 )
@@ -43,10 +44,10 @@ func newPurgeJSON(p retain.Purge, o retain.PurgeOptions) purgeJSON {
 		Turns: []turnName{}, Texts: []textJSON{}, Redacted: o.Messages && !o.Dry, Backups: []string{}, Clean: p.Clean,
 	}
 	for _, one := range p.Paths {
-		out.Paths = append(out.Paths, jsonPath(one))
+		out.Paths = append(out.Paths, report.Text(one))
 	}
 	for _, one := range p.Also {
-		out.Also = append(out.Also, jsonPath(one))
+		out.Also = append(out.Also, report.Text(one))
 	}
 	for _, t := range p.Turns {
 		out.Turns = append(out.Turns, turnName{t.Session, t.Turn})
@@ -59,7 +60,7 @@ func newPurgeJSON(p retain.Purge, o retain.PurgeOptions) purgeJSON {
 		out.Texts = append(out.Texts, textJSON{t.Session, t.Turn, kind, t.Size})
 	}
 	for _, b := range p.Backups {
-		out.Backups = append(out.Backups, printableJSON(b))
+		out.Backups = append(out.Backups, report.Text(b))
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/view"
 	"reasonix/store"
 )
 
@@ -49,32 +50,12 @@ func (a *app) messages(c *cli.Context) error {
 		return err
 	}
 	return w.Store.View(c.Context, func(tx *store.Tx) error {
-		all, err := conversation(tx, s, turn, c.Bool("effective"))
+		all, err := view.Conversation(tx, s, turn, c.Bool("effective"))
 		if err != nil {
 			return err
 		}
 		return a.printMessages(all, c.Bool("z"))
 	})
-}
-
-// conversation is a session's messages before a turn; all of them when turn is -1.
-func conversation(tx *store.Tx, s store.Session, turn int, effective bool) (iter.Seq2[store.Message, error], error) {
-	head, end := s.Head, int64(-1)
-	if turn >= 0 && turn < s.Turns {
-		t, err := tx.Turn(s.Head, turn)
-		if err != nil {
-			return nil, err
-		}
-		// The node above the turn ends exactly where the turn begins.
-		head, end = t.Node.Parent, t.MsgIndex
-	}
-	if !effective {
-		return tx.Messages(s.Head, 0, end), nil
-	}
-	if head == 0 {
-		return func(func(store.Message, error) bool) {}, nil
-	}
-	return tx.Effective(head), nil
 }
 
 // printMessages writes messages as they were recorded; only newlines between JSON tokens, which

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"reasonix/internal/report"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -23,20 +24,20 @@ func (a *app) printMove(ctx context.Context, w io.Writer, wo *world, res rewind.
 		}
 		return past
 	}
-	t.list(done("write", "wrote"), green, names(res, res.Written))
-	t.list(done("delete", "deleted"), red, names(res, res.Deleted))
+	t.list(done("write", "wrote"), green, report.Names(res, res.Written))
+	t.list(done("delete", "deleted"), red, report.Names(res, res.Deleted))
 	for i, u := range res.AlsoUndoes {
 		if i == 0 {
 			t.line("%s changes of others:", done("also undo", "also undid"))
 		}
-		t.line("  %s (%s)", printable(nameOf(res, u.Path)), printable(u.Writer))
+		t.line("  %s (%s)", printable(report.NameOf(res, u.Path)), printable(u.Writer))
 	}
-	t.list(done("leave as they are", "left as they are:"), yellow, names(res, res.Left))
+	t.list(done("leave as they are", "left as they are:"), yellow, report.Names(res, res.Left))
 	for i, n := range res.NotCovered {
 		if i == 0 {
 			t.line("not covered, so left alone:")
 		}
-		t.line("  %s (%s)", printable(nameOf(res, n.Path)), n.Reason)
+		t.line("  %s (%s)", printable(report.NameOf(res, n.Path)), n.Reason)
 	}
 	if len(res.Written)+len(res.Deleted) == 0 {
 		t.line("no file %s", done("change", "changed"))
@@ -117,9 +118,9 @@ func (a *app) printConflicts(w io.Writer, res rewind.Result) error {
 			t.line("  … and %d more (-v lists all)", len(res.Conflicts)-i)
 			break
 		}
-		t.line("%s %s: %s; last written by %s", a.paint(w, red, "conflict"), printable(nameOf(res, c.Path)), reasonText(c.Reason), printable(c.LastWriter))
+		t.line("%s %s: %s; last written by %s", a.paint(w, red, "conflict"), printable(report.NameOf(res, c.Path)), reasonText(c.Reason), printable(c.LastWriter))
 		for _, e := range c.Entries {
-			t.line("    %s", printable(nameOf(res, e)))
+			t.line("    %s", printable(report.NameOf(res, e)))
 		}
 		if c.Final {
 			t.line("    --force does not help here")

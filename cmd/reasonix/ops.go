@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -22,36 +23,6 @@ func opsCommand(a *app) *cli.Command {
 		Flags:  []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` operations; 0 means all; 50 when not given, with --json all"}},
 		Action: a.ops,
 	}
-}
-
-type operationJSON struct {
-	Operation string          `json:"operation"`
-	Session   store.SessionID `json:"session"`
-	Kind      string          `json:"kind"`
-	Scope     *string         `json:"scope"`
-	Turn      *int            `json:"turn"`
-	State     string          `json:"state"`
-	Written   int             `json:"written"`
-	Deleted   int             `json:"deleted"`
-	CreatedMS int64           `json:"created_ms"`
-	Of        *string         `json:"of"`        // what an undo or redo names
-	UndoneBy  *string         `json:"undone_by"` // null while it stands
-}
-
-func newOperationJSON(o store.Operation) operationJSON {
-	out := operationJSON{
-		Operation: fmt.Sprint(o.ID), Session: o.Session, Kind: o.Kind.String(), State: o.State.String(),
-		Written: o.Written, Deleted: o.Deleted, CreatedMS: o.Created.UnixMilli(),
-		Of: opID(o.Of), UndoneBy: opID(o.UndoneBy),
-	}
-	if o.Scope != 0 {
-		scope := o.Scope.String()
-		out.Scope = &scope
-	}
-	if o.Turn >= 0 {
-		out.Turn = &o.Turn
-	}
-	return out
 }
 
 func (a *app) ops(c *cli.Context) error {
@@ -86,16 +57,9 @@ func (a *app) ops(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	older := 0
-	if limit > 0 && len(all) > limit {
+	out, older := report.NewOperations(all, limit), 0
+	if out.More {
 		older, all = len(all)-limit, all[:limit]
-	}
-	out := struct {
-		Operations []operationJSON `json:"operations"`
-		More       bool            `json:"more"` // older ones than these are there
-	}{[]operationJSON{}, older > 0}
-	for _, o := range all {
-		out.Operations = append(out.Operations, newOperationJSON(o))
 	}
 	return a.emitPaged(out, func(to io.Writer) error { return a.printOps(to, all, older) })
 }

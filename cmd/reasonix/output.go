@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -233,20 +232,3 @@ func visible(cell string) int {
 	}
 	return n
 }
-
-// pathB64 is the exact name beside one that is not UTF-8; empty, and left out, for others.
-func pathB64(p store.Path) string {
-	if utf8.ValidString(string(p)) {
-		return ""
-	}
-	return base64.StdEncoding.EncodeToString([]byte(p))
-}
-
-// pathName is the exact name of a path that a list of strings can only show with U+FFFD.
-type pathName struct {
-	Path string `json:"path"`
-	B64  string `json:"path_b64"`
-}
-
-// jsonPath is a path as a JSON string shows it.
-func jsonPath(p store.Path) string { return strings.ToValidUTF8(string(p), "\uFFFD") }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/move"
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -45,31 +47,6 @@ func sessionsCommand(a *app) *cli.Command {
 	}
 }
 
-type sessionJSON struct {
-	Session   store.SessionID  `json:"session"`
-	Name      string           `json:"name"`
-	Source    string           `json:"source"`
-	SourceID  string           `json:"source_id"`
-	Parent    *store.SessionID `json:"parent"`
-	ForkTurn  *int             `json:"fork_turn"`
-	Turns     int              `json:"turns"`
-	Messages  int64            `json:"messages"`
-	CreatedMS int64            `json:"created_ms"`
-	UpdatedMS int64            `json:"updated_ms"`
-	IsCurrent bool             `json:"is_current"`
-}
-
-func newSessionJSON(s store.Session) sessionJSON {
-	out := sessionJSON{
-		Session: s.ID, Name: s.Name, Source: s.Source, SourceID: s.SourceID, Turns: s.Turns, Messages: s.Messages,
-		CreatedMS: s.Created.UnixMilli(), UpdatedMS: s.Updated.UnixMilli(), IsCurrent: s.Current,
-	}
-	if s.Parent != "" {
-		out.Parent, out.ForkTurn = &s.Parent, &s.ForkTurn
-	}
-	return out
-}
-
 func (a *app) sessions(c *cli.Context) error {
 	w, err := a.open(c)
 	if err != nil {
@@ -81,22 +58,11 @@ func (a *app) sessions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Workspace string        `json:"workspace"`
-		Sessions  []sessionJSON `json:"sessions"`
-		// Nested are other workspaces with a store in or around this one.
-		Nested []string `json:"nested"`
-	}{Workspace: printableJSON(w.Root.Path()), Sessions: []sessionJSON{}, Nested: []string{}}
-	for _, s := range all {
-		out.Sessions = append(out.Sessions, newSessionJSON(s))
-	}
 	nested, err := a.where().Nested(c.Context, w.Root.Path())
 	if err != nil {
 		a.note("other stores could not be listed: %v", err)
 	}
-	for _, n := range nested {
-		out.Nested = append(out.Nested, printableJSON(n))
-	}
+	out := report.NewSessions(w.Root.Path(), all, nested)
 	return a.emit(out, func(to io.Writer) error {
 		if err := a.printSessions(to, all); err != nil {
 			return err
@@ -148,7 +114,7 @@ func (a *app) renameSession(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.emit(newSessionJSON(s), func(to io.Writer) error {
+	return a.emit(report.NewSession(s), func(to io.Writer) error {
 		_, err := fmt.Fprintf(to, "session %s is called %s\n", s.ID, quote(printable(s.Name)))
 		return err
 	})
@@ -159,7 +125,7 @@ func (a *app) rename(ctx context.Context, w *world, ref, name string) (s store.S
 		if s, err = tx.FindSession(ref); err != nil {
 			return err
 		}
-		if err := freeName(&tx.Tx, s.ID, name); err != nil {
+		if err := move.FreeName(&tx.Tx, s.ID, name); err != nil {
 			return err
 		}
 		if err := tx.RenameSession(s.ID, name); err != nil {
@@ -169,25 +135,4 @@ func (a *app) rename(ctx context.Context, w *world, ref, name string) (s store.S
 		return err
 	})
 	return s, err
-}
-
-// freeName refuses a name that would stand for something else too. id is the session that is
-// to have it; "" for a new one.
-func freeName(tx *store.Tx, id store.SessionID, name string) error {
-	switch {
-	case name == "":
-		return nil
-	case name == "-" || name == "current" || isTurn(name):
-		return &usage{text: quote(name) + " cannot name a session: it means a turn or a session already", hint: "choose another name"}
-	}
-	all, err := tx.Sessions()
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if s.ID != id && s.Name == name || string(s.ID) == name || s.ID != id && s.SourceID == name {
-			return &usage{text: fmt.Sprintf("%s means session %s already", quote(name), s.ID), hint: "choose another name"}
-		}
-	}
-	return nil
 }

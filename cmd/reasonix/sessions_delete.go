@@ -1,21 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/move"
+	"reasonix/internal/report"
 	"reasonix/store"
 )
-
-type deletionJSON struct {
-	Operation *string         `json:"operation"`
-	Session   store.SessionID `json:"session"`
-	Undoes    *string         `json:"undoes,omitempty"`
-}
 
 func (a *app) deleteSession(c *cli.Context) error {
 	if c.NArg() != 1 {
@@ -34,70 +28,21 @@ func (a *app) deleteSession(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("delete session %s: %w", s.ID, err)
 	}
-	return a.emit(deletionJSON{Operation: opID(op), Session: s.ID}, func(to io.Writer) error {
+	return a.emit(report.Deletion{Operation: report.OpID(op), Session: s.ID}, func(to io.Writer) error {
 		_, err := fmt.Fprintf(to, "deleted session %s (%s, %s)\nundo with: reasonix undo-rewind --op %d\n",
 			sessionName(s), count(s.Turns, "turn"), count(int(s.Messages), "message"), op)
 		return err
 	})
 }
 
-// deletion is the deletion that an undo is to take back: the one named by its operation or its
-// session, or the newest one where nothing of the current session was done since. No deletion is
-// an operation of id 0.
-func (w *world) deletion(ctx context.Context, ref string, op store.OpID) (of store.Operation, err error) {
-	err = w.Store.View(ctx, func(tx *store.Tx) error {
-		if op != 0 {
-			named, err := tx.Operation(op)
-			if err == nil && named.Kind == store.OpDelete && named.UndoneBy == 0 {
-				of = named
-			}
-			return nil //nolint:nilerr // the undo itself says what is wrong with the operation
-		}
-		newest, err := tx.NewestDeletion()
-		if err != nil {
-			return unless(err, store.ErrNoOperation)
-		}
-		if ref != "" {
-			if string(newest.Session) == ref {
-				of = newest
-			}
-			return nil
-		}
-		cur, err := tx.Current()
-		if err != nil {
-			of = newest
-			return unless(err, store.ErrNoSession)
-		}
-		own, err := tx.NewestStanding(cur.ID, store.OpRewind, store.OpUndo, store.OpRedo, store.OpCompact)
-		if err := unless(err, store.ErrNoOperation); err != nil {
-			return err
-		}
-		if own.ID < newest.ID {
-			of = newest
-		}
-		return nil
-	})
-	return of, err
-}
-
-func unless(err, what error) error {
-	if errors.Is(err, what) {
-		return nil
-	}
-	return err
-}
-
 func (a *app) restoreSession(c *cli.Context, w *world, of store.Operation, err error) error {
 	if err != nil {
 		return err
 	}
-	out := deletionJSON{Session: of.Session, Undoes: opID(of.ID)}
+	out := report.Deletion{Session: of.Session, Undoes: report.OpID(of.ID)}
 	if !c.Bool("dry-run") {
-		err = w.Store.Update(c.Context, func(tx *store.WriteTx) error {
-			id, err := tx.RestoreSession(of)
-			out.Operation = opID(id)
-			return err
-		})
+		id, err := move.RestoreSession(c.Context, w.Store, of)
+		out.Operation = report.OpID(id)
 		if err != nil {
 			return err
 		}

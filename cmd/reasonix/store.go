@@ -10,6 +10,7 @@ import (
 
 	"reasonix/internal/capture"
 	"reasonix/internal/place"
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -57,7 +58,7 @@ func (a *app) storePath(c *cli.Context) error {
 	out := struct {
 		Store string `json:"store"`
 		Root  string `json:"root"`
-	}{printableJSON(path), printableJSON(root)}
+	}{report.Text(path), report.Text(root)}
 	return a.emit(out, func(to io.Writer) error {
 		// The exact bytes: the line is made for other programs.
 		_, err := fmt.Fprintln(to, path)
@@ -85,7 +86,7 @@ func (a *app) listStores(c *cli.Context) error {
 	}{[]storeJSON{}}
 	for _, e := range all {
 		s := storeJSON{
-			Store: printableJSON(e.Place.Store), Root: printableJSON(e.Place.Root), Exists: !e.Missing && e.Err == nil,
+			Store: report.Text(e.Place.Store), Root: report.Text(e.Place.Root), Exists: !e.Missing && e.Err == nil,
 			Sessions: e.Sessions, Size: e.Size, ModifiedMS: e.Modified.UnixMilli(),
 		}
 		if e.Err != nil {
@@ -142,7 +143,7 @@ func (a *app) moveStore(c *cli.Context) error {
 		Store string `json:"store"`
 		From  string `json:"from"`
 		To    string `json:"to"`
-	}{printableJSON(m.New.Store), printableJSON(m.From.Root), printableJSON(m.To.Root)}
+	}{report.Text(m.New.Store), report.Text(m.From.Root), report.Text(m.To.Root)}
 	return a.emit(out, func(to io.Writer) error {
 		_, err := fmt.Fprintf(to, "the store of %s is now that of %s\n", printable(m.From.Root), printable(m.To.Root))
 		return err
@@ -182,6 +183,3 @@ func size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", f, "KMGTP"[unit])
 }
-
-// printableJSON is a name of the system as a JSON string shows it.
-func printableJSON(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -50,7 +51,7 @@ func switchCommand(a *app) *cli.Command {
 // alreadyThere is the result of a switch to the session on which the files stand: nothing.
 func (a *app) alreadyThere(s store.Session, dry bool) error {
 	res := rewind.Result{Kind: store.OpSwitch, Session: s.ID, Turn: -1, Messages: s.Messages}
-	return a.emit(newMoveJSON(res, dry), func(to io.Writer) error {
+	return a.emit(report.NewMove(res, dry), func(to io.Writer) error {
 		_, err := fmt.Fprintf(to, "already on session %s; nothing was changed\n", sessionName(s))
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/internal/view"
 )
 
@@ -28,7 +29,7 @@ func treeCommand(a *app) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.emit(treeJSON{Tree: roots}, func(out io.Writer) error {
+			return a.emit(report.Tree{Tree: roots}, func(out io.Writer) error {
 				if len(roots) == 0 {
 					_, err := fmt.Fprintln(out, "no session yet")
 					return err
@@ -42,10 +43,6 @@ func treeCommand(a *app) *cli.Command {
 			})
 		},
 	}
-}
-
-type treeJSON struct {
-	Tree []*view.Branch `json:"tree"`
 }
 
 // drawBranch draws a session and its forks: first stands before its own line, rest before

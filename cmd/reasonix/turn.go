@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
+	"reasonix/internal/move"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -19,15 +18,8 @@ type turnRef struct {
 
 // parseTurn reads "3", "-1", "latest" or "SESSION:3".
 func parseTurn(text string) (turnRef, error) {
-	session, turn, found := cutLast(text, ":")
-	if !found {
-		session, turn = "", text
-	}
-	if turn == "latest" || turn == "-1" {
-		return turnRef{session, rewind.Latest}, nil
-	}
-	n, err := strconv.Atoi(turn)
-	if err != nil || n < 0 || n > 1<<30 || (found && session == "") {
+	session, n, ok := move.ParseTurn(text)
+	if !ok {
 		return turnRef{}, &usage{text: quote(text) + " is no turn", hint: hintTurn}
 	}
 	return turnRef{session, n}, nil
@@ -84,14 +76,6 @@ func (a *app) atPin(ctx context.Context, w *world, name string) (s store.Session
 		return err
 	})
 	return s, n, err
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // at resolves a TURN: the session it is about and the turn's number. The number after the

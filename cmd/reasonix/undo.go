@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/move"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -38,7 +39,7 @@ func (a *app) takeBack(c *cli.Context, r rewind.Request) error {
 	}
 	defer w.Close()
 	if r.Kind == store.OpUndo {
-		if of, err := w.deletion(c.Context, a.sessionRef, r.Op); err != nil || of.ID != 0 {
+		if of, err := move.Deletion(c.Context, w.Store, a.sessionRef, r.Op); err != nil || of.ID != 0 {
 			return a.restoreSession(c, w, of, err)
 		}
 	}

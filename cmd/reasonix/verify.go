@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -57,7 +58,7 @@ func (a *app) verify(c *cli.Context) error {
 }
 
 func newProblemJSON(p store.Problem) problemJSON {
-	out := problemJSON{Code: p.Code, Detail: p.Detail, Path: jsonPath(p.Path), PathB64: pathB64(p.Path)}
+	out := problemJSON{Code: p.Code, Detail: p.Detail, Path: report.Text(p.Path), PathB64: report.B64(p.Path)}
 	if !p.Blob.IsZero() {
 		out.Blob = p.Blob.String()
 	}
