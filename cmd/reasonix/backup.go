@@ -13,6 +13,7 @@ import (
 
 	"reasonix/db"
 	"reasonix/internal/place"
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -67,7 +68,7 @@ func (a *app) backup(c *cli.Context) error {
 		Store  string `json:"store"`
 		Backup string `json:"backup"`
 		Size   int64  `json:"size"`
-	}{printableJSON(w.Store.Path()), printableJSON(to), n}
+	}{report.Text(w.Store.Path()), report.Text(to), n}
 	return a.emit(out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s written to %s\nrestore with: reasonix restore-backup %s\n", size(n), printable(to), printable(to))
 		return err
@@ -99,9 +100,9 @@ func (a *app) restoreBackup(c *cli.Context) error {
 		Store string  `json:"store"`
 		From  string  `json:"from"`
 		Kept  *string `json:"kept"`
-	}{Store: printableJSON(r.Store), From: printableJSON(r.From)}
+	}{Store: report.Text(r.Store), From: report.Text(r.From)}
 	if r.Kept != "" {
-		kept := printableJSON(r.Kept)
+		kept := report.Text(r.Kept)
 		out.Kept = &kept
 	}
 	return a.emit(out, func(w io.Writer) error {

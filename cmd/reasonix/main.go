@@ -87,7 +87,7 @@ func (a *app) cli() *cli.App {
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),
 			exportCommand(a), demoCommand(a), hookCommand(a), scanCommand(a), doctorCommand(a), sqlCommand(a), verifyCommand(a),
-			pinCommand(a), unpinCommand(a), gcCommand(a), statsCommand(a), backupCommand(a), restoreCommand(a), storeCommand(a), completionCommand(a), versionCommand(a),
+			pinCommand(a), unpinCommand(a), gcCommand(a), serveCommand(a), statsCommand(a), backupCommand(a), restoreCommand(a), storeCommand(a), completionCommand(a), versionCommand(a),
 		},
 	}
 	for _, cmd := range c.Commands {
@@ -125,6 +125,7 @@ Environment:
   REASONIX_MAX_FILE_SIZE   what is larger is not captured by scans, such as 64MiB (the default)
   REASONIX_MAX_FILES       nor are more files than these (200000)
   REASONIX_MAX_BYTES       nor more new bytes in one scan (2GiB)
+  REASONIX_TOKEN           what serve asks for in place of a token of its own
   XDG_CONFIG_HOME          where reasonix/reasonix.toml with the same settings lies (~/.config)
   XDG_STATE_HOME           where stores and hook.log lie (~/.local/state)
   NO_COLOR, PAGER          as usual

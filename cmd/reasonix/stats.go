@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -92,7 +93,7 @@ func (a *app) stats(c *cli.Context) error {
 
 func newStatsJSON(path string, s store.Stats) statsJSON {
 	out := statsJSON{
-		Store: printableJSON(path), Size: s.Size, Free: s.Free, History: s.History, Unique: s.Unique, Stored: s.Stored,
+		Store: report.Text(path), Size: s.Size, Free: s.Free, History: s.History, Unique: s.Unique, Stored: s.Stored,
 		Contents: s.Contents, Dropped: s.Dropped, DroppedBytes: s.DroppedBytes, Messages: s.Messages, MessageBytes: s.MessageBytes,
 		Changes: s.Changes, Gaps: s.Gaps, Operations: s.Operations, Index: s.Index,
 		Forms: []formJSON{}, Sessions: []sessionStats{}, Paths: []pathStats{},
@@ -107,7 +108,7 @@ func newStatsJSON(path string, s store.Stats) statsJSON {
 		out.Sessions = append(out.Sessions, sessionStats(one))
 	}
 	for _, p := range s.Paths {
-		out.Paths = append(out.Paths, pathStats{jsonPath(p.Path), pathB64(p.Path), p.Versions, p.Size, p.Stored})
+		out.Paths = append(out.Paths, pathStats{report.Text(p.Path), report.B64(p.Path), p.Versions, p.Size, p.Stored})
 	}
 	return out
 }
