@@ -29,6 +29,9 @@ var (
 	largeEncoders = pool(zstd.SpeedFastest, ChunkSize)
 	smallDeltas   = pool(zstd.SpeedFastest, maxDict)
 
+	// For what is stored anew at leisure.
+	bestFrames = pool(zstd.SpeedBestCompression, ChunkSize)
+
 	// largeSlots bounds the large encoders at work: each takes 4 MiB.
 	largeSlots = make(chan struct{}, 2)
 

@@ -44,7 +44,10 @@ var (
 // deltaCoder are the encoders for deltas: with a dictionary and without.
 type deltaCoder struct{ against, alone *sync.Pool }
 
-var quickDeltas = deltaCoder{smallDeltas, smallEncoders}
+var (
+	quickDeltas = deltaCoder{smallDeltas, smallEncoders}
+	bestDeltas  = deltaCoder{pool(zstd.SpeedBetterCompression, maxDict), bestFrames}
+)
 
 // encodeDelta returns raw as a delta of base, or nil when that takes more than limit bytes. Both are
 // at most ChunkSize long.

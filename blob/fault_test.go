@@ -22,10 +22,13 @@ func TestAFaultAtEachStep(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
 		content []byte
+		base    []byte
 		tick    time.Duration // what the clock gains at each look: much makes many transactions
 	}{
-		"small":                      {text(1, 50_000), 0},
-		"3 MiB, a commit each chunk": {noise(1, 3<<20), 6 * time.Minute},
+		"small":                      {text(1, 50_000), nil, 0},
+		"against a base":             {text(1, 50_000), text(1, 49_000), 0},
+		"3 MiB, a commit each chunk": {noise(1, 3<<20), nil, 6 * time.Minute},
+		"3 MiB against others":       {changed(noise(1, 3<<20), 7, 2<<20), noise(1, 3<<20), 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, now := c.content, time.UnixMilli(0)
@@ -39,8 +42,9 @@ func TestAFaultAtEachStep(t *testing.T) {
 					return nil
 				}})
 				s := blob.New(d, func() time.Time { now = now.Add(c.tick); return now })
+				base := mustPut(t, s, d, c.base)
 				calls.Store(0)
-				_, _, err := put(s, d, bytes.NewReader(content))
+				_, err := putAgainst(s, d, content, base)
 				passed := calls.Swap(1 << 40)
 				if passed < n {
 					if err != nil {
@@ -54,9 +58,11 @@ func TestAFaultAtEachStep(t *testing.T) {
 				if !errors.Is(err, boom) {
 					t.Fatalf("step %d: got %v", n, err)
 				}
-				if mustPut(t, s, d, content) != blob.Sum(content) {
-					t.Error("another hash")
+				if _, err := putAgainst(s, d, content, base); err != nil {
+					t.Error(err)
 				}
+				wantContent(t, s, d, content)
+				checkForms(t, d)
 				verifyAll(t, s)
 				if leases := query(t, d, "SELECT count(*) FROM blob_lease"); leases > 1 {
 					t.Errorf("step %d: %d leases", n, leases)

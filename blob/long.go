@@ -173,12 +173,13 @@ func (l *lineage) met(h Hash) bool {
 	return ok
 }
 
-// base is the chunk to compare the next one with, zero for none.
+// base is the chunk to compare the next one with, zero for none. After the last it is the last one
+// again: that may have been cut in two.
 func (l *lineage) base() Hash {
-	if l.next >= len(l.chunks) || l.misses >= maxMisses {
+	if len(l.chunks) == 0 || l.misses >= maxMisses {
 		return Hash{}
 	}
-	l.next++
+	l.next = min(l.next+1, len(l.chunks))
 	return l.chunks[l.next-1]
 }
 
