@@ -27,8 +27,8 @@ func TestAFaultAtEachStep(t *testing.T) {
 	}{
 		"small":                      {text(1, 50_000), nil, 0},
 		"against a base":             {text(1, 50_000), text(1, 49_000), 0},
-		"3 MiB, a commit each chunk": {noise(1, 3<<20), nil, 6 * time.Minute},
-		"3 MiB against others":       {changed(noise(1, 3<<20), 7, 2<<20), noise(1, 3<<20), 6 * time.Minute},
+		"2 MiB, a commit each chunk": {noise(1, 2<<20), nil, 6 * time.Minute},
+		"2 MiB against others":       {changed(noise(1, 2<<20), 7, 1<<20), noise(1, 2<<20), 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, now := c.content, time.UnixMilli(0)

@@ -112,7 +112,7 @@ func TestAFaultAtEachStepOfRepack(t *testing.T) {
 			return nil
 		}})
 		s := blob.New(d, nil)
-		all := history(t, s, d, text(1, 20_000), 40)
+		all := history(t, s, d, text(1, 40_000), 18)
 		calls.Store(0)
 		_, err := s.Repacker().Versions(ctx, reversed(all))
 		passed := calls.Swap(1 << 40)

@@ -28,6 +28,7 @@ func gcCommand(a *app) *cli.Command {
 			&cli.StringFlag{Name: "keep-days", Usage: "keep turns of the last `DAYS`, or none for all (default: retain.days)"},
 			&cli.IntFlag{Name: "keep-turns", Usage: "keep no more than the newest `N` turns of each session"},
 			&cli.StringFlag{Name: "max-size", Usage: "let older turns go until the store has no more than `SIZE`, or none (default: retain.max_store)"},
+			&cli.BoolFlag{Name: "repack", Usage: "also store what stays in less space; this takes a while"},
 			&cli.StringSliceFlag{Name: "purge", Usage: "remove all that `PATH`, or what lies below it, ever held, wherever else that was used; may be repeated"},
 			&cli.BoolFlag{Name: "messages", Usage: "with --purge: also redact what conversations repeat of it"},
 			&cli.BoolFlag{Name: "keep-messages", Usage: "with --purge: leave conversations as they are"},
@@ -78,6 +79,8 @@ type gcJSON struct {
 	Sessions   int        `json:"sessions"`
 	Before     int64      `json:"size_before"`
 	After      int64      `json:"size_after"`
+	Repacked   int        `json:"repacked"`
+	Saved      int64      `json:"saved"`
 	SinceMS    *int64     `json:"since_ms"`
 	Over       bool       `json:"over_limit"`
 	Turns      []turnName `json:"turns"`
@@ -92,6 +95,7 @@ func newGCJSON(o retain.Outcome, dry bool) gcJSON {
 	out := gcJSON{
 		DryRun: dry, Contents: o.Contents, Bytes: o.Bytes, Postponed: o.Postponed, Messages: o.Messages, Nodes: o.Nodes,
 		Operations: o.Operations, Sessions: o.Sessions, Before: o.Before, After: o.After, Over: o.Over, Turns: []turnName{},
+		Repacked: o.Repacked.Contents, Saved: o.Repacked.Saved,
 	}
 	if !o.Since.IsZero() {
 		since := o.Since.UnixMilli()
@@ -113,6 +117,9 @@ func (a *app) gc(c *cli.Context) error {
 	}
 	defer w.Close()
 	if len(c.StringSlice("purge")) > 0 {
+		if c.Bool("repack") {
+			return badUsage("--repack does not go with --purge")
+		}
 		return a.purge(c, w)
 	}
 	if c.IsSet("messages") || c.IsSet("keep-messages") {
@@ -124,6 +131,9 @@ func (a *app) gc(c *cli.Context) error {
 	}
 	col := retain.Collector{Capture: w.Capture, Progress: a.progress("contents dropped")}
 	dry := c.Bool("dry-run")
+	if p.Repack = c.Bool("repack"); p.Repack && dry {
+		return badUsage("what --repack saves is known when it is done: leave out one of it and --dry-run")
+	}
 	var o retain.Outcome
 	if dry {
 		o, err = col.Plan(c.Context, p)
@@ -151,6 +161,9 @@ func (a *app) printGC(w io.Writer, o retain.Outcome, dry bool) error {
 				count(o.Operations, "operation"), count(o.Sessions, "deleted session"))
 		}
 		t.line("the store: %s before, %s after", size(o.Before), size(o.After))
+	}
+	if o.Repacked.Contents > 0 {
+		t.line("%s are stored anew, in %s less", count(o.Repacked.Contents, "content"), size(o.Repacked.Saved))
 	}
 	a.turnsThatGo(t, o, dry)
 	if o.Postponed > 0 {

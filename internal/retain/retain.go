@@ -29,14 +29,16 @@ type Policy struct {
 	Turns   int             // newest turns of each session; 0 means all
 	Size    int64           // bytes of the store: older turns go until it fits
 	Session store.SessionID // only turns that it recorded go; "" means those of all sessions
+	Repack  bool            // what stays is stored anew in less space (store.Store.Repack); Plan does not tell what that saves
 }
 
 // Outcome is what a collection did, or would do.
 type Outcome struct {
 	store.Collected
-	Before int64     // bytes of the store before it
-	After  int64     // and after it; of a plan, an estimate
-	Since  time.Time // turns that ended before it were not kept; zero when all were
+	Repacked blob.Repacked
+	Before   int64     // bytes of the store before it
+	After    int64     // and after it; of a plan, an estimate
+	Since    time.Time // turns that ended before it were not kept; zero when all were
 	// Over says that the store is larger than the policy allows although nothing more may go.
 	Over bool
 }
@@ -75,6 +77,11 @@ func (c *Collector) Run(ctx context.Context, p Policy) (Outcome, error) {
 		return o, err
 	}
 	o.Turns = turns
+	if p.Repack {
+		if err := c.repack(ctx, k, &o); err != nil {
+			return o, err
+		}
+	}
 	if o.Contents+o.Nodes+o.Sessions > 0 {
 		if err := c.log(ctx); err != nil {
 			return o, err
@@ -89,6 +96,14 @@ func (c *Collector) Run(ctx context.Context, p Policy) (Outcome, error) {
 	})
 	o.Over = p.size() > 0 && o.After > p.size()
 	return o, err
+}
+
+// repack stores what is left anew; the steps after it give the space back.
+func (c *Collector) repack(ctx context.Context, k store.Keep, o *Outcome) (err error) {
+	if o.Repacked, err = c.Capture.Store.Repack(ctx, c.Progress); err != nil {
+		return err
+	}
+	return c.steps(ctx, k, o.Add)
 }
 
 // log puts the collection into the log of the current session. It leads from nowhere to nowhere:
