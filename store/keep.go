@@ -43,6 +43,7 @@ type keptSession struct {
 	sid        SessionID
 	head, root NodeID
 	deleted    bool
+	importing  bool // hidden, and being written as long as there is a lease
 }
 
 type keptOp struct {
@@ -77,8 +78,11 @@ func (t *Tx) survey() (*survey, error) {
 		return nil, err
 	}
 	s.sessions, err = collect(t, func(row scanner) (k keptSession, err error) {
-		return k, row.Scan(&k.id, &k.sid, &k.head, &k.root, &k.deleted)
-	}, `SELECT id, sid, head_id, root_id, deleted_ms IS NOT NULL FROM session ORDER BY id`)
+		return k, row.Scan(&k.id, &k.sid, &k.head, &k.root, &k.deleted, &k.importing)
+	}, `
+		SELECT id, sid, head_id, root_id, deleted_ms IS NOT NULL, deleted_ms IS 0 AND EXISTS (SELECT 1 FROM blob_lease)
+		FROM session
+		ORDER BY id`)
 	if err != nil {
 		return nil, err
 	}

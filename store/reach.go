@@ -122,11 +122,12 @@ func (s *survey) keptOps(k Keep) map[OpID]bool {
 	return kept
 }
 
-// keptSessions are those that there are, and deleted ones that undo can bring back.
+// keptSessions are those that there are, those that are being imported, and deleted ones that undo
+// can bring back.
 func (s *survey) keptSessions(ops map[OpID]bool) map[int64]bool {
 	live := map[int64]bool{}
 	for _, one := range s.sessions {
-		live[one.id] = !one.deleted
+		live[one.id] = !one.deleted || one.importing
 	}
 	for _, o := range s.ops {
 		if ops[o.id] && (o.kind == OpDelete || o.state == Applying) {

@@ -86,8 +86,10 @@ func (a *app) cli() *cli.App {
 			sessionsCommand(a), logCommand(a), showCommand(a), diffCommand(a), messagesCommand(a),
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),
-			exportCommand(a), demoCommand(a), hookCommand(a), scanCommand(a), doctorCommand(a), sqlCommand(a), verifyCommand(a),
-			pinCommand(a), unpinCommand(a), gcCommand(a), serveCommand(a), statsCommand(a), backupCommand(a), restoreCommand(a), storeCommand(a), completionCommand(a), versionCommand(a),
+			exportCommand(a), importCommand(a), hookCommand(a), scanCommand(a), doctorCommand(a),
+			sqlCommand(a), verifyCommand(a), statsCommand(a), gcCommand(a), pinCommand(a), unpinCommand(a),
+			backupCommand(a), restoreCommand(a), storeCommand(a),
+			serveCommand(a), demoCommand(a), completionCommand(a), versionCommand(a),
 		},
 	}
 	for _, cmd := range c.Commands {
