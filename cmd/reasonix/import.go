@@ -13,6 +13,7 @@ import (
 	"reasonix/internal/capture"
 	"reasonix/internal/config"
 	"reasonix/internal/place"
+	"reasonix/internal/report"
 	"reasonix/store"
 )
 
@@ -77,7 +78,7 @@ func (a *app) importCkpt(c *cli.Context) error {
 		Session: r.Session.ID, Turns: r.Turns, Messages: r.Messages, Files: r.Files, Before: r.Before, Warnings: []warningJSON{},
 	}
 	for _, one := range r.Warnings {
-		j := warningJSON{Code: one.Code, File: printableJSON(filepath.ToSlash(one.File)), Path: printableJSON(one.Path), Detail: printableJSON(one.Detail)}
+		j := warningJSON{Code: one.Code, File: report.Text(filepath.ToSlash(one.File)), Path: report.Text(one.Path), Detail: report.Text(one.Detail)}
 		if one.Turn >= 0 {
 			j.Turn = &one.Turn
 		}
