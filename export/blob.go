@@ -23,18 +23,21 @@ type kept struct {
 	sum      string // SHA-256 of the raw bytes, lower-case hex: the format's name of it
 	size     int64
 	encoding charset.Encoding
+	exact    bool // its text gives the bytes back; told only where text is all
 }
 
 // blobs writes contents under their SHA-256.
 type blobs struct {
-	from *blob.Store
-	out  *out
-	sums map[blob.Hash]string // of contents seen, whether or not they were kept
-	kept map[blob.Hash]kept
+	from     *blob.Store
+	out      *out
+	dir      string               // staged; contents lie below it
+	sums     map[blob.Hash]string // of contents seen, whether or not they were kept
+	kept     map[blob.Hash]kept
+	textOnly bool // the text is all that is written of a content
 }
 
-func newBlobs(from *blob.Store, o *out) *blobs {
-	return &blobs{from: from, out: o, sums: map[blob.Hash]string{}, kept: map[blob.Hash]kept{}}
+func newBlobs(from *blob.Store, o *out, dir string, textOnly bool) *blobs {
+	return &blobs{from: from, out: o, dir: dir, textOnly: textOnly, sums: map[blob.Hash]string{}, kept: map[blob.Hash]kept{}}
 }
 
 func remember[V any](m map[blob.Hash]V, h blob.Hash, v V) {
@@ -67,7 +70,7 @@ func (b *blobs) copy(ctx context.Context, to io.Writer, h blob.Hash) error {
 	return errors.Join(err, r.Close())
 }
 
-func blobName(sum string) string { return "ckpt/blobs/" + sum[:2] + "/" + sum[2:4] + "/" + sum }
+func (b *blobs) name(sum string) string { return b.dir + "/" + sum[:2] + "/" + sum[2:4] + "/" + sum }
 
 // keep writes a content, hashing it on the way: its name is known only when it is there.
 func (b *blobs) keep(ctx context.Context, h blob.Hash) (kept, error) {
@@ -82,7 +85,7 @@ func (b *blobs) keep(ctx context.Context, h blob.Hash) (kept, error) {
 		return kept{}, err
 	}
 	k := kept{sum: hex.EncodeToString(sha.Sum(nil))}
-	if err := b.out.rename("incoming", blobName(k.sum)); err != nil {
+	if err := b.out.rename("incoming", b.name(k.sum)); err != nil {
 		return kept{}, err
 	}
 	err = b.read(k, func(f *os.File) error {
@@ -91,7 +94,12 @@ func (b *blobs) keep(ctx context.Context, h blob.Hash) (kept, error) {
 			return err
 		}
 		k.size = info.Size()
-		k.encoding, err = charset.Detect(f, k.size)
+		if k.encoding, err = charset.Detect(f, k.size); err != nil {
+			return err
+		}
+		if b.textOnly {
+			k.exact, err = k.encoding.Exact(f, k.size)
+		}
 		return err
 	})
 	if err != nil {
@@ -103,7 +111,7 @@ func (b *blobs) keep(ctx context.Context, h blob.Hash) (kept, error) {
 }
 
 func (b *blobs) read(k kept, fn func(*os.File) error) error {
-	f, err := os.Open(b.out.staged(blobName(k.sum)))
+	f, err := os.Open(b.out.staged(b.name(k.sum)))
 	if err != nil {
 		return fmt.Errorf("read exported content: %w", err)
 	}

@@ -23,9 +23,14 @@ func reasonOf(reason string) string {
 		return "symlink"
 	case store.GapLateWrite:
 		return "background_writer_cross_turn"
+	case store.GapTooLarge:
+		return "oversized"
 	}
 	return "capture_failed"
 }
+
+// crossingWriter is the format's text of the reason of that name.
+const crossingWriter = "background writer from earlier turn still active"
 
 // gapOf is what the format says of a gap. The path is absolute where it is one of the workspace.
 func (w *writer) gapOf(g store.Gap) gap {
@@ -34,7 +39,7 @@ func (w *writer) gapOf(g store.Gap) gap {
 	case "bash_side_effect":
 		out.Detail, out.Tool = "bash side effects are not path-tracked", "bash"
 	case "background_writer_cross_turn":
-		out.Detail = "background writer from earlier turn still active"
+		out.Detail = crossingWriter
 	case "capture_failed":
 		if out.Detail == "" {
 			out.Detail = g.Reason // it says more than the format's reason

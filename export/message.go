@@ -13,7 +13,7 @@ import (
 // messages writes the full line, one message a line, so that every boundary is an index into
 // it, compacted or not.
 func (w *writer) messages(ctx context.Context) error {
-	return w.out.file("jsonl", func(f *bufio.Writer) error {
+	return w.out.file(w.stage("jsonl"), func(f *bufio.Writer) error {
 		return w.store.View(ctx, func(tx *store.Tx) error {
 			for m, err := range tx.Messages(w.session.Head, 0, w.session.Messages) {
 				if err != nil {

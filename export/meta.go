@@ -3,8 +3,11 @@ package export
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
+
+	"reasonix/store"
 )
 
 // meta is <session>.jsonl.meta; the order of the fields is the format's.
@@ -32,13 +35,31 @@ func (w *writer) meta(preview string) error {
 		WorkspaceRoot: w.root, SchemaVersion: 1, Turns: s.Turns, Preview: firstLine(preview),
 	}
 	if s.Parent != "" {
-		m.ParentID, m.ForkTurn, m.ForkMessageIndex = string(s.Parent), s.ForkTurn, &s.ForkMsg
+		m.ParentID, m.ForkTurn, m.ForkMessageIndex = string(s.Parent), w.forkTurn, &s.ForkMsg
 	}
-	return w.out.file("meta", func(f *bufio.Writer) error {
+	return w.out.file(w.stage("meta"), func(f *bufio.Writer) error {
 		e := json.NewEncoder(f) // ends with a newline
 		e.SetIndent("", "  ")
 		return e.Encode(m)
 	})
+}
+
+// tip is the turn of a fork that was made behind its parent's last turn.
+const tip = -1
+
+// forkTurn is the turn of a fork as the form counts it.
+func forkTurn(tx *store.Tx, s store.Session) (int, error) {
+	if s.Parent == "" {
+		return 0, nil
+	}
+	parent, err := tx.Session(s.Parent)
+	if errors.Is(err, store.ErrNoSession) { // deleted since
+		return s.ForkTurn, nil
+	}
+	if err == nil && s.ForkTurn == parent.Turns {
+		return tip, nil
+	}
+	return s.ForkTurn, err
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

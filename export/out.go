@@ -163,57 +163,80 @@ func (w *out) rename(from, to string) error {
 // publication is a name of the stage and what it becomes.
 type publication struct{ staged, final string }
 
-// publish gives everything its final name and makes it durable. The last one is what readers
-// look for: it is there only while all others are, and belong to it, even after a power cut.
-// After an error the place is as it was.
-func (w *out) publish(all []publication) error {
+// publish gives everything its final name and makes it durable. The last one of each group is what
+// readers look for: it is there only while all others of the group are, and belong to it, even
+// after a power cut. After an error the place is as it was.
+func (w *out) publish(groups [][]publication) error {
 	if err := w.syncFolders(w.stage); err != nil {
 		return err
 	}
-	var undo []func() error
-	move := func(from, to string) error {
-		if err := w.call("rename", to); err != nil {
-			return err
+	m := mover{out: w}
+	var err error
+	for k, g := range groups {
+		if err = m.publish(k, g); err != nil {
+			break
 		}
-		if err := os.Rename(from, to); err != nil {
-			return err
-		}
-		undo = append(undo, func() error { return os.Rename(to, from) })
-		return nil
 	}
-	err := func() error {
-		last := len(all) - 1
-		for i := last; i >= 0; i-- {
-			final := filepath.Join(w.dir, all[i].final)
-			if !isThere(final) {
-				continue
-			}
-			if err := move(final, w.staged(fmt.Sprintf("replaced-%d", i))); err != nil {
-				return err
-			}
-			if i == last {
-				if err := w.syncFolder(w.dir); err != nil {
-					return err
-				}
-			}
-		}
-		for i, p := range all {
-			if i == last {
-				if err := w.syncFolder(w.dir); err != nil {
-					return err
-				}
-			}
-			if err := move(w.staged(p.staged), filepath.Join(w.dir, p.final)); err != nil {
-				return err
-			}
-		}
-		return w.syncFolder(w.dir)
-	}()
+	if err == nil {
+		err = w.syncFolder(w.dir)
+	}
 	if err != nil {
-		for i := len(undo) - 1; i >= 0; i-- {
-			err = errors.Join(err, undo[i]())
+		return fmt.Errorf("publish the export: %w", errors.Join(err, m.back()))
+	}
+	return nil
+}
+
+// mover renames, and can take it back.
+type mover struct {
+	out  *out
+	undo []func() error
+}
+
+func (m *mover) move(from, to string) error {
+	if err := m.out.call("rename", to); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	m.undo = append(m.undo, func() error { return os.Rename(to, from) })
+	return nil
+}
+
+func (m *mover) back() (err error) {
+	for i := len(m.undo) - 1; i >= 0; i-- {
+		err = errors.Join(err, m.undo[i]())
+	}
+	return err
+}
+
+// publish replaces what has the names of a group: the last is taken away first and put there last,
+// with the folder synced in between.
+func (m *mover) publish(group int, all []publication) error {
+	w, last := m.out, len(all)-1
+	for i := last; i >= 0; i-- {
+		final := filepath.Join(w.dir, all[i].final)
+		if !isThere(final) {
+			continue
 		}
-		return fmt.Errorf("publish the export: %w", err)
+		if err := m.move(final, w.staged(fmt.Sprintf("replaced-%d-%d", group, i))); err != nil {
+			return err
+		}
+		if i == last {
+			if err := w.syncFolder(w.dir); err != nil {
+				return err
+			}
+		}
+	}
+	for i, p := range all {
+		if i == last {
+			if err := w.syncFolder(w.dir); err != nil {
+				return err
+			}
+		}
+		if err := m.move(w.staged(p.staged), filepath.Join(w.dir, p.final)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

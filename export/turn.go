@@ -104,7 +104,7 @@ func (w *writer) read(ctx context.Context, n int) (d turnData, err error) {
 
 // The fields of turn-<n>.json, in the format's order; files lie between head and tail.
 type turnHead struct {
-	SchemaVersion int    `json:"schemaVersion"`
+	SchemaVersion int    `json:"schemaVersion,omitempty"` // version 1 has none
 	Turn          int    `json:"turn"`
 	Time          string `json:"time"`
 	Prompt        string `json:"prompt"`
@@ -112,9 +112,10 @@ type turnHead struct {
 }
 
 type turnTail struct {
-	Coverage        string `json:"coverage"`
-	CoverageGaps    []gap  `json:"coverageGaps,omitempty"`
-	LastMutationSeq int64  `json:"lastMutationSeq,omitempty"`
+	Coverage        string         `json:"coverage"`
+	CoverageGaps    []gap          `json:"coverageGaps,omitempty"`
+	ActiveWriters   []activeWriter `json:"activeWriters,omitempty"`
+	LastMutationSeq int64          `json:"lastMutationSeq,omitempty"`
 }
 
 // turn writes turn-<n>.json and the contents that it names.
@@ -132,6 +133,10 @@ func (w *writer) turn(ctx context.Context, n int) error {
 	for _, g := range d.gaps {
 		add(w.gapOf(g))
 	}
+	active, crossed := w.activeAt(n)
+	if crossed {
+		add(gap{Reason: reasonOf(store.GapLateWrite), Detail: crossingWriter})
+	}
 	d.snaps = slices.DeleteFunc(d.snaps, func(s snapshot) bool {
 		g, cannot := w.inexpressible(s)
 		if cannot {
@@ -140,7 +145,7 @@ func (w *writer) turn(ctx context.Context, n int) error {
 		}
 		return cannot
 	})
-	tail := turnTail{Coverage: "none", CoverageGaps: gaps}
+	tail := turnTail{Coverage: "none", CoverageGaps: gaps, ActiveWriters: active}
 	if len(d.snaps) > 0 {
 		tail.Coverage = "complete"
 		if len(gaps) > 0 {
@@ -153,7 +158,10 @@ func (w *writer) turn(ctx context.Context, n int) error {
 		SchemaVersion: 2, Turn: n, Time: d.turn.StartedAt.UTC().Format(time.RFC3339Nano),
 		Prompt: d.turn.Prompt, MsgIndex: d.turn.MsgIndex,
 	}
-	return w.out.file(fmt.Sprintf("ckpt/turn-%d.json", n), func(f *bufio.Writer) error {
+	if w.format == V1 {
+		head.SchemaVersion = 0
+	}
+	return w.out.file(w.stage(fmt.Sprintf("ckpt/turn-%d.json", n)), func(f *bufio.Writer) error {
 		_ = f.WriteByte('{') // errors of f stay and come back when it is flushed
 		if err := writeFields(f, head); err != nil {
 			return err
@@ -161,6 +169,10 @@ func (w *writer) turn(ctx context.Context, n int) error {
 		if err := w.files(ctx, f, d.snaps); err != nil {
 			return err
 		}
+		if w.format == V1 {
+			return f.WriteByte('}')
+		}
+		_ = f.WriteByte(',')
 		if err := writeFields(f, tail); err != nil {
 			return err
 		}
@@ -170,7 +182,7 @@ func (w *writer) turn(ctx context.Context, n int) error {
 
 func (w *writer) files(ctx context.Context, f *bufio.Writer, snaps []snapshot) error {
 	if len(snaps) == 0 {
-		_, err := f.WriteString(`,"files":null,`)
+		_, err := f.WriteString(`,"files":null`)
 		return err
 	}
 	_, _ = f.WriteString(`,"files":[`)
@@ -182,8 +194,7 @@ func (w *writer) files(ctx context.Context, f *bufio.Writer, snaps []snapshot) e
 			return fmt.Errorf("export %s: %w", s.path, err)
 		}
 	}
-	_, err := f.WriteString(`],`)
-	return err
+	return f.WriteByte(']')
 }
 
 // The fields of a path after its content, in the format's order.
@@ -192,29 +203,16 @@ type snapTail struct {
 	Mode          uint32            `json:"mode,omitempty"`
 	SHA256        string            `json:"sha256,omitempty"`
 	BlobRef       string            `json:"blobRef,omitempty"`
-	CaptureSource string            `json:"captureSource"`
+	CaptureSource string            `json:"captureSource,omitempty"`
 	AfterSHA256   string            `json:"afterSha256,omitempty"`
 	AfterExisted  *bool             `json:"afterExisted,omitempty"`
 	AfterMode     uint32            `json:"afterMode,omitempty"`
 }
 
 func (w *writer) snapshot(ctx context.Context, f *bufio.Writer, s snapshot) error {
-	tail := snapTail{CaptureSource: "manual"}
-	if s.tool {
-		tail.CaptureSource = "previewer"
-	}
-	switch s.after.Kind {
-	case store.File:
-		sum, err := w.blobs.sum(ctx, s.after.Blob)
-		if err != nil {
-			return err
-		}
-		existed := true
-		tail.AfterSHA256, tail.AfterExisted, tail.AfterMode = sum, &existed, s.after.Mode
-	case store.Absent:
-		existed := false
-		tail.AfterExisted = &existed
-	case store.Symlink, store.Dir, store.Uncaptured: // nothing is claimed
+	tail, err := w.tailOf(ctx, s)
+	if err != nil {
+		return err
 	}
 	_, _ = f.WriteString(`{"path":`)
 	if err := writeString(f, stringReader(w.absolute(s.path))); err != nil {
@@ -231,13 +229,45 @@ func (w *writer) snapshot(ctx context.Context, f *bufio.Writer, s snapshot) erro
 		if err := w.blobs.text(kept, func(r io.Reader) error { return writeString(f, r) }); err != nil {
 			return err
 		}
-		tail.Encoding, tail.Mode, tail.SHA256, tail.BlobRef = &kept.encoding, s.before.Mode, kept.sum, kept.sum
+		tail.Encoding = &kept.encoding
+		if w.format == V2 {
+			tail.Mode, tail.SHA256, tail.BlobRef = s.before.Mode, kept.sum, kept.sum
+		} else if !kept.exact || kept.encoding == charset.GBK {
+			w.inexact(s)
+		}
 	}
-	_ = f.WriteByte(',')
-	if err := writeFields(f, tail); err != nil {
-		return err
+	if tail != (snapTail{}) {
+		_ = f.WriteByte(',')
+		if err := writeFields(f, tail); err != nil {
+			return err
+		}
 	}
 	return f.WriteByte('}')
+}
+
+// tailOf is what is said of a path besides its content.
+func (w *writer) tailOf(ctx context.Context, s snapshot) (tail snapTail, err error) {
+	if w.format == V1 {
+		return tail, nil
+	}
+	tail.CaptureSource = "manual"
+	if s.tool {
+		tail.CaptureSource = "previewer"
+	}
+	switch s.after.Kind {
+	case store.File:
+		sum, err := w.blobs.sum(ctx, s.after.Blob)
+		if err != nil {
+			return tail, err
+		}
+		existed := true
+		tail.AfterSHA256, tail.AfterExisted, tail.AfterMode = sum, &existed, s.after.Mode
+	case store.Absent:
+		existed := false
+		tail.AfterExisted = &existed
+	case store.Symlink, store.Dir, store.Uncaptured: // nothing is claimed
+	}
+	return tail, nil
 }
 
 func validName(p store.Path) bool { return utf8.ValidString(string(p)) }

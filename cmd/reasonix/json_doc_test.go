@@ -324,6 +324,7 @@ func (p *play) tell() {
 	p.json("store", "store")
 	p.json("store", "store", "--list")
 	p.json("export-ckpt", "export-ckpt", "--out", filepath.Join(p.dir, "..", "out"))
+	p.json("export-ckpt", "export-ckpt", "--all", "--out", filepath.Join(p.dir, "..", "all"))
 	turn := filepath.Join(p.dir, "..", "s9.ckpt", "turn-0.json")
 	p.must(os.MkdirAll(filepath.Dir(turn), 0o755))
 	p.must(os.WriteFile(turn, []byte(`{"turn":0,"files":[{"path":"/etc/passwd","content":null}]}`), 0o600))
