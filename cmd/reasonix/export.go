@@ -145,7 +145,7 @@ func (a *app) noteExport(r export.Result) {
 	if r.Inexact > 0 {
 		names := ""
 		for _, p := range r.InexactPaths {
-			names += " " + string(p)
+			names += " " + printable(string(p))
 		}
 		a.note("warning: session %s: %s that version 1 cannot carry as text; a restore from it writes other bytes:%s\n"+
 			"hint: --format v2 keeps the bytes", r.Session, count(r.Inexact, "content"), names)
