@@ -115,7 +115,7 @@ func decode(enc Encoding, data []byte, size int, base []byte) ([]byte, error) {
 		defer decoders.Put(d)
 		return decodeFrame(d, data, size)
 	case ZstdDelta:
-		return decodeDelta(data, size, base)
+		return decodeDelta(data, make([]byte, size+1)[:size], base)
 	case Chunked:
 	}
 	return nil, errors.New("it has no bytes of its own")

@@ -67,7 +67,7 @@ func encodeDelta(by deltaCoder, raw, base []byte, limit int) []byte {
 	if d == nil || len(d) > limit {
 		return nil
 	}
-	if back, err := decodeDelta(d, len(raw), base); err != nil || !bytes.Equal(back, raw) {
+	if back, err := decodeDelta(d, make([]byte, len(raw)), base); err != nil || !bytes.Equal(back, raw) {
 		return nil
 	}
 	return bytes.Clone(d)
@@ -135,9 +135,9 @@ func unpackCopies(data []byte) ([]byte, error) {
 	return decode(Zstd, data[used:], int(n), nil)
 }
 
-// decodeDelta is decode of a delta.
-func decodeDelta(data []byte, size int, base []byte) ([]byte, error) {
-	to := make([]byte, max(size, 1))[:size]
+// decodeDelta fills to with what data stands for. What it returns may lie elsewhere.
+func decodeDelta(data, to, base []byte) ([]byte, error) {
+	size := len(to)
 	if bytes.HasPrefix(data, frameMagic) {
 		return decodeAgainst(data, to, base)
 	}

@@ -21,12 +21,12 @@ func FuzzDelta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, base []byte, size int) {
 		size = min(max(size, 0), ChunkSize)
 		base = base[:min(len(base), ChunkSize)]
-		if got, err := decodeDelta(data, size, base); err == nil && len(got) != size {
+		if got, err := decode(ZstdDelta, data, size, base); err == nil && len(got) != size {
 			t.Fatalf("%d bytes where %d are needed", len(got), size)
 		}
 		data = data[:min(len(data), ChunkSize)]
 		if d := encodeDelta(quickDeltas, data, base, len(data)); d != nil {
-			if back, err := decodeDelta(d, len(data), base); err != nil || !bytes.Equal(back, data) {
+			if back, err := decode(ZstdDelta, d, len(data), base); err != nil || !bytes.Equal(back, data) {
 				t.Fatalf("a delta does not come back: %v", err)
 			}
 		}

@@ -49,7 +49,7 @@ func (c *chunks) next(tx *db.ReadTx) ([]byte, error) {
 }
 
 func (c *chunks) read(tx *db.ReadTx, id int64) ([]byte, error) {
-	r, err := loadPart(tx, c.hash, sql.NullInt64{Int64: id, Valid: true})
+	r, err := loadPart(tx, c.hash, id)
 	if err != nil {
 		return nil, err
 	}

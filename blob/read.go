@@ -26,13 +26,31 @@ type stored struct {
 // The casts matter only in a damaged file: they leave it to the checks below what a value means.
 const (
 	selectStored = `
-		SELECT id, hash, CAST(size AS INTEGER) AS size, CAST(encoding AS INTEGER) AS encoding,
+		SELECT blob.id, hash, CAST(size AS INTEGER) AS size, CAST(encoding AS INTEGER) AS encoding,
 		       CAST(base_id AS INTEGER) AS base_id, ifnull(length(data), -1) AS length,
 		       CASE WHEN length(data) <= ? THEN data END AS data
 		FROM blob `
 	selectByHash = selectStored + `WHERE hash = ?`
 	selectByID   = selectStored + `WHERE id = ?`
-	selectChunk  = `
+
+	// selectChain are the rows from id ?2 down, as far as deltas may lie on each other. Their order
+	// is that in which the recursion finds them.
+	selectChain = `
+		WITH RECURSIVE part (id, n) AS (
+		  SELECT ?2, 1
+		  UNION ALL
+		  SELECT b.base_id, part.n + 1
+		  FROM part
+		  JOIN blob b ON b.id = part.id
+		  WHERE b.encoding = 2 AND part.n <= ?3
+		)
+		` + selectInChain
+	selectInChain = `
+		SELECT part.n, blob.id, CAST(size AS INTEGER), CAST(encoding AS INTEGER), CAST(base_id AS INTEGER),
+		       ifnull(length(data), -1), CASE WHEN length(data) <= ?1 THEN data END
+		FROM part
+		CROSS JOIN blob ON blob.id = part.id`
+	selectChunk = `
 		SELECT chunk_id
 		FROM blob_chunk
 		WHERE blob_id = ? AND seq = ?`
@@ -105,9 +123,15 @@ func content(tx *db.ReadTx, h Hash, r stored) ([]byte, error) {
 		return nil, err
 	}
 	b, err := decode(Encoding(r.Encoding), r.Data, int(r.Size), nil)
+	var spare []byte // the content before the last: memory for the next
 	for i := len(deltas) - 1; err == nil && i >= 0; i-- {
 		r = deltas[i]
-		b, err = decode(ZstdDelta, r.Data, int(r.Size), b)
+		if cap(spare) < int(r.Size) {
+			spare = make([]byte, r.Size+1)
+		}
+		base := b
+		b, err = decodeDelta(r.Data, spare[:r.Size], base)
+		spare = base
 	}
 	if err != nil {
 		return nil, &DamagedError{Hash: h, Reason: fmt.Sprintf("row %d cannot be decoded", r.ID), Err: err}
@@ -120,6 +144,12 @@ func content(tx *db.ReadTx, h Hash, r stored) ([]byte, error) {
 
 // chain follows the bases of r down to a row that stands by itself.
 func chain(tx *db.ReadTx, h Hash, r stored) (deltas []stored, last stored, err error) {
+	var parts []stored
+	if Encoding(r.Encoding) == ZstdDelta && r.Base.Valid {
+		if parts, err = loadChain(tx, h, r.Base.Int64); err != nil {
+			return nil, r, err
+		}
+	}
 	for {
 		if err := r.sound(); err != nil {
 			return nil, r, &DamagedError{Hash: h, Reason: fmt.Sprintf("row %d", r.ID), Err: err}
@@ -131,25 +161,57 @@ func chain(tx *db.ReadTx, h Hash, r stored) (deltas []stored, last stored, err e
 			return nil, r, &DamagedError{Hash: h, Reason: fmt.Sprintf("more than %d deltas lie on each other", maxDepth)}
 		}
 		deltas = append(deltas, r)
-		base := r.Base
-		if r, err = loadPart(tx, h, base); err != nil {
-			return nil, r, err
+		switch {
+		case !r.Base.Valid:
+			return nil, r, &DamagedError{Hash: h, Reason: "a delta names no base"}
+		case len(parts) == 0:
+			return nil, r, missing(h, r.Base.Int64)
 		}
+		r, parts = parts[0], parts[1:]
 	}
 }
 
-// loadPart reads a row on which the content h depends.
-func loadPart(tx *db.ReadTx, h Hash, id sql.NullInt64) (stored, error) {
-	var r stored
-	if !id.Valid {
-		return r, &DamagedError{Hash: h, Reason: "a delta names no base"}
+func missing(h Hash, id int64) error {
+	return &DamagedError{Hash: h, Reason: fmt.Sprintf("row %d, on which it depends, is missing", id)}
+}
+
+// loadChain reads the rows from id down in one statement: a statement for each would take most of the
+// time.
+func loadChain(tx *db.ReadTx, h Hash, id int64) ([]stored, error) {
+	rows, err := tx.Query(selectChain, ChunkSize, id, maxDepth)
+	if err != nil {
+		return nil, readError(h, "its bases", err)
 	}
-	err := tx.Get(&r, selectByID, ChunkSize, id.Int64)
+	defer rows.Close()
+	var all []stored
+	for rows.Next() {
+		var (
+			r stored
+			n int
+		)
+		if err := rows.Scan(&n, &r.ID, &r.Size, &r.Encoding, &r.Base, &r.Length, &r.Data); err != nil {
+			return nil, readError(h, "its bases", err)
+		}
+		if n != len(all)+1 {
+			break // one before it is missing
+		}
+		all = append(all, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, readError(h, "its bases", err)
+	}
+	return all, nil
+}
+
+// loadPart reads a row on which the content h depends.
+func loadPart(tx *db.ReadTx, h Hash, id int64) (stored, error) {
+	var r stored
+	err := tx.Get(&r, selectByID, ChunkSize, id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return r, &DamagedError{Hash: h, Reason: fmt.Sprintf("row %d, on which it depends, is missing", id.Int64)}
+		return r, missing(h, id)
 	case err != nil:
-		return r, readError(h, fmt.Sprintf("row %d", id.Int64), err)
+		return r, readError(h, fmt.Sprintf("row %d", id), err)
 	}
 	return r, nil
 }
