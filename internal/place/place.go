@@ -253,3 +253,12 @@ func (p Place) Protected(root string) []string {
 	}
 	return all
 }
+
+// Scratch is a store for one process, in a new folder that remove deletes with all in it.
+func Scratch() (store string, remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "reasonix-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a folder for a store in memory: %w", err)
+	}
+	return filepath.Join(dir, file), func() error { return os.RemoveAll(dir) }, nil
+}
