@@ -105,7 +105,7 @@ func calls(all ...fakellm.Call) fakellm.Reply {
 	return fakellm.Reply{Reasoning: "let me see", ToolCalls: all}
 }
 
-func text(s string) fakellm.Reply { return fakellm.Reply{Text: s, Reasoning: "hm"} }
+func said(s string) fakellm.Reply { return fakellm.Reply{Text: s, Reasoning: "hm"} }
 
 // TestTurn runs tools of each kind, and rewinds what they did.
 func TestTurn(t *testing.T) {
@@ -113,7 +113,7 @@ func TestTurn(t *testing.T) {
 	out := k.submit("make it",
 		calls(write("a.txt", "one\n"), call("read_file", map[string]string{"path": "a.txt"}), call("list_dir", map[string]string{"path": "."})),
 		calls(shell("echo two > b.txt")),
-		text("made"))
+		said("made"))
 	if out.Text != "made" || out.Steps != 3 || out.Turn != 0 || out.Usage.Total == 0 {
 		t.Errorf("%+v", out)
 	}
@@ -141,7 +141,7 @@ func TestTurn(t *testing.T) {
 	if id != k.agent.Session() {
 		t.Errorf("the fork is %s, the session %s", id, k.agent.Session())
 	}
-	k.submit("in the fork", text("yes"))
+	k.submit("in the fork", said("yes"))
 	_, err = k.agent.Switch("-")
 	k.Must(err)
 	if k.agent.Session() == id {
@@ -204,7 +204,7 @@ func TestRefusals(t *testing.T) {
 	if k.agent.Cancel() {
 		t.Error("something to cancel")
 	}
-	k.submit("go on", text("fine"))
+	k.submit("go on", said("fine"))
 }
 
 func TestInMemory(t *testing.T) {
