@@ -120,6 +120,11 @@ type errorJSON struct {
 	} `json:"error"`
 }
 
+// lockedPage is for a person whose browser has no token, or that of an earlier start.
+const lockedPage = `<!doctype html><meta charset="utf-8"><title>reasonix</title>
+<h1>reasonix</h1><p>Open the URL that <code>reasonix serve</code> printed when it was started: it has the token in it.</p>
+`
+
 // fail answers with an error. What was begun already can only be cut off.
 func (s *Server) fail(w *tracked, r *http.Request, err error) {
 	e := s.meaningOf(err)
@@ -131,6 +136,10 @@ func (s *Server) fail(w *tracked, r *http.Request, err error) {
 	}
 	if e.allow != "" {
 		w.Header().Set("Allow", e.allow)
+	}
+	if e.status == http.StatusUnauthorized && r.URL.Path == "/" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		s.send(w, e.status, kinds[".html"], []byte(lockedPage))
+		return
 	}
 	var out errorJSON
 	out.Error.Error = report.Error{Code: e.code, Message: e.message, Hint: e.hint}

@@ -53,7 +53,7 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request, kind string, b [
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.Header().Set("ETag", tag)
-	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+	if has := r.Header.Get("If-None-Match"); has == "*" || strings.Contains(has, tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -167,9 +168,11 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 		Version: s.o.Version, Workspace: report.Text(s.o.Capture.Root.Path()), Agent: s.o.Agent != nil, Token: s.auth.asked,
 		TimeMS: s.o.Now().UnixMilli(),
 	}
-	if cur, err := s.session(r, ""); err == nil {
-		out.Session = cur.ID
+	cur, err := s.session(r, "")
+	if err != nil && !errors.Is(err, store.ErrNoSession) {
+		return err
 	}
+	out.Session = cur.ID
 	return s.ok(w, out)
 }
 

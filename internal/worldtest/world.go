@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +30,9 @@ type World struct {
 	Recorder *agent.Recorder
 	Engine   *rewind.Engine
 	ID       store.SessionID // the session that the methods act on
-	clock    time.Time
+
+	mu    sync.Mutex // guards clock: what the world is made of may be used by many
+	clock time.Time
 }
 
 // New makes a World in folders of the test. Two runs give the same history: sessions are abcd1234,
@@ -46,7 +49,7 @@ func New(t testing.TB) *World {
 	number := 1233
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), store.Options{
 		Create: &store.Workspace{Root: root.Path()},
-		Now:    func() time.Time { w.Later(1003 * time.Millisecond); return w.clock },
+		Now:    func() time.Time { return w.later(1003 * time.Millisecond) },
 		NewID:  func() store.SessionID { number++; return store.SessionID(fmt.Sprintf("abcd%d", number)) },
 	})
 	w.Must(err)
@@ -67,7 +70,14 @@ func New(t testing.TB) *World {
 }
 
 // Later moves the clock.
-func (w *World) Later(d time.Duration) { w.clock = w.clock.Add(d) }
+func (w *World) Later(d time.Duration) { w.later(d) }
+
+func (w *World) later(d time.Duration) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock = w.clock.Add(d)
+	return w.clock
+}
 
 // Must ends the test when err is not nil.
 func (w *World) Must(err error) {
