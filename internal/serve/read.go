@@ -179,7 +179,9 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	err := s.o.Capture.Store.View(r.Context(), func(tx *store.Tx) error { _, err := tx.Workspace(); return err })
 	if err != nil {
-		s.o.Log("the store cannot be read: %v", err)
+		if r.Context().Err() == nil {
+			s.o.Log("the store cannot be read: %v", err)
+		}
 		w.Header().Set("Retry-After", strconv.Itoa(5))
 		return refuse(http.StatusServiceUnavailable, "unavailable", "the store cannot be read", "")
 	}

@@ -147,9 +147,10 @@ func instance() string {
 // Serve answers on ln until ctx is done. It then takes no new request, ends the streams, waits
 // for requests in progress as long as Limits.Drain allows, and returns nil. ln is closed.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	l := s.o.Limits
+	l, opened := s.o.Limits, &fresh{conns: map[net.Conn]bool{}}
 	srv := &http.Server{
 		Handler:           s,
+		ConnState:         opened.state,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, IdleTimeout: l.Idle,
 		WriteTimeout:   l.Move + l.Wait + l.Write, // each response sets a nearer one when it begins
 		MaxHeaderBytes: 32 << 10,
@@ -166,7 +167,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer func() { stop(); <-watched }()
 
 	drained := make(chan error, 1)
-	end := context.AfterFunc(ctx, func() { drained <- s.drain(srv) })
+	end := context.AfterFunc(ctx, func() { drained <- s.drain(srv, opened) })
 	err := srv.Serve(ln)
 	if end() { // it was not asked to end
 		s.hub.close()
@@ -175,9 +176,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return <-drained
 }
 
-func (s *Server) drain(srv *http.Server) error {
+func (s *Server) drain(srv *http.Server, opened *fresh) error {
 	s.ended.Store(true)
 	s.hub.close()
+	opened.close()
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Limits.Drain)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {

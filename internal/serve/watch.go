@@ -171,7 +171,7 @@ type movedJSON struct {
 	report.Operation
 	Turns    int             `json:"turns"`
 	Messages int64           `json:"messages"`
-	Parent   store.SessionID `json:"parent,omitempty"` // of a fork
+	Branch   store.SessionID `json:"branchId,omitempty"` // of a fork: the new session; the other one is its parent
 }
 
 // operations are the events of what was applied since.
@@ -185,6 +185,7 @@ func (n *seen) operations(tx *store.Tx, was *seen, all []store.Session) (events 
 	if err != nil {
 		return nil, err
 	}
+	taken := map[store.SessionID]bool{} // forks that were told
 	for _, o := range ops {
 		known := o.ID <= was.op && !was.waiting[o.ID]
 		n.op = max(n.op, o.ID)
@@ -198,14 +199,30 @@ func (n *seen) operations(tx *store.Tx, was *seen, all []store.Session) (events 
 		for _, s := range all {
 			if s.ID == o.Session {
 				data.Turns, data.Messages = s.Turns, s.Messages
-				if o.Kind == store.OpFork {
-					data.Parent = s.Parent
-				}
 			}
+		}
+		if o.Kind == store.OpFork {
+			data.Branch = branchOf(o, all, was, taken)
+			taken[data.Branch] = true
 		}
 		events = append(events, told{nameOf(o.Kind), data})
 	}
 	return events, nil
+}
+
+// branchOf finds the session that a fork made: the oldest of the new ones that fit.
+func branchOf(o store.Operation, all []store.Session, was *seen, taken map[store.SessionID]bool) store.SessionID {
+	var found store.Session
+	for _, s := range all {
+		_, old := was.sessions[s.ID]
+		if old || taken[s.ID] || s.Parent != o.Session || s.ForkTurn != o.Turn {
+			continue
+		}
+		if found.ID == "" || s.Created.Before(found.Created) {
+			found = s
+		}
+	}
+	return found.ID
 }
 
 // nameOf is the event of an operation.
