@@ -46,7 +46,7 @@ type Options struct {
 	// Progress, which may be nil, is told of turns done and of all those of the session in hand.
 	Progress func(done, total int)
 	// Fault is a seam for tests: it is called before every system call that writes, with one
-	// of "mkdir", "create", "write", "fsync", "rename"; an error makes that call fail. It may
+	// of "mkdir", "create", "write", "syncfs", "fsync", "rename"; an error makes that call fail. It may
 	// panic to stand for a kill: what is staged then stays.
 	Fault func(op, name string) error
 }

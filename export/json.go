@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 	"unicode/utf8"
 )
+
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
 // writeString writes text as a JSON string, escaped as encoding/json escapes it, without
 // holding it. Bytes that are no UTF-8 become U+FFFD.
 func writeString(w *bufio.Writer, text io.Reader) error {
 	const hex = "0123456789abcdef"
-	r := bufio.NewReaderSize(text, 32<<10)
+	r := readers.Get().(*bufio.Reader)
+	defer readers.Put(r)
+	r.Reset(text)
 	_ = w.WriteByte('"') // an error of w stays and is returned by Flush
 	for {
 		c, size, err := r.ReadRune()

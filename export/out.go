@@ -9,18 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // stagePrefix begins the folder in which an export is made before it gets its names.
 const stagePrefix = ".reasonix-export-"
 
-// out is an export in the making. Everything is written and synced in a folder beside the
-// place first and gets its final names by renames at the end, so that what is there under a
+// out is an export in the making. Everything is written in a folder in the place first, then made
+// durable at once, and gets its final names by renames at the end, so that what is there under a
 // final name is whole, whenever the process dies or the power fails.
 type out struct {
 	dir   string // the place
 	made  bool   // the place was made by us
 	stage string
+	open  *os.File // the stage
 	fault func(op, name string) error
 }
 
@@ -51,6 +53,9 @@ func newOut(o Options, finals []string) (*out, error) {
 	}
 	if w.stage, err = os.MkdirTemp(w.dir, stagePrefix+"*"); err != nil { // mode 0700
 		return nil, errors.Join(fmt.Errorf("stage the export: %w", err), w.unmake())
+	}
+	if w.open, err = os.Open(w.stage); err != nil {
+		return nil, errors.Join(fmt.Errorf("stage the export: %w", err), os.Remove(w.stage), w.unmake())
 	}
 	return w, nil
 }
@@ -110,7 +115,7 @@ func (w *out) mkdirAll(dir string) error {
 	return nil
 }
 
-// file writes a staged file and syncs it.
+// file writes a staged file; sync makes it durable.
 func (w *out) file(name string, fill func(*bufio.Writer) error) (err error) {
 	if err := w.mkdirAll(filepath.Dir(w.staged(name))); err != nil {
 		return err
@@ -123,18 +128,19 @@ func (w *out) file(name string, fill func(*bufio.Writer) error) (err error) {
 		return fmt.Errorf("create: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	b := bufio.NewWriterSize(&faulty{f, w, name}, 64<<10)
+	b := buffers.Get().(*bufio.Writer)
+	defer buffers.Put(b)
+	b.Reset(&faulty{f, w, name})
 	if err := fill(b); err != nil {
 		return err
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	if err := w.call("fsync", name); err != nil {
-		return err
-	}
-	return f.Sync()
+	return nil
 }
+
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 type faulty struct {
 	to   io.Writer
@@ -167,8 +173,8 @@ type publication struct{ staged, final string }
 // readers look for: it is there only while all others of the group are, and belong to it, even
 // after a power cut. After an error the place is as it was.
 func (w *out) publish(groups [][]publication) error {
-	if err := w.syncFolders(w.stage); err != nil {
-		return err
+	if err := w.sync(); err != nil {
+		return fmt.Errorf("sync the export: %w", err)
 	}
 	m := mover{out: w}
 	var err error
@@ -241,14 +247,34 @@ func (m *mover) publish(group int, all []publication) error {
 	return nil
 }
 
-// syncFolders makes the names in a folder and below it durable.
-func (w *out) syncFolders(dir string) error {
-	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
+// sync makes what is staged durable: with one call where the system has one.
+func (w *out) sync() error {
+	if err := w.call("syncfs", w.stage); err != nil {
+		return err
+	}
+	if err := syncAll(w.open); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return filepath.WalkDir(w.stage, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case d.IsDir():
+			return w.syncFolder(name)
 		}
-		return w.syncFolder(name)
+		return w.syncFile(name)
 	})
+}
+
+func (w *out) syncFile(name string) error {
+	if err := w.call("fsync", name); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func (w *out) syncFolder(dir string) error {
@@ -268,7 +294,7 @@ func (w *out) syncFolder(dir string) error {
 
 // close removes what was staged: all of it after an error, else what was replaced.
 func (w *out) close(failed bool) error {
-	err := os.RemoveAll(w.stage)
+	err := errors.Join(w.open.Close(), os.RemoveAll(w.stage))
 	if failed {
 		err = errors.Join(err, w.unmake())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -105,6 +106,9 @@ func (o *outage) call(op, name string) error {
 	o.t.Helper()
 	if err := o.disk.Look(); err != nil {
 		return err
+	}
+	if o.op == "syncfs" && runtime.GOOS == "linux" {
+		o.disk.Sync()
 	}
 	if o.op == "fsync" && !o.disk.SyncFile(o.disk.Open(o.abs(o.name))) {
 		o.t.Fatalf("call %d syncs %s, which is not there", o.calls, o.name)
