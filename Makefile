@@ -50,8 +50,8 @@ cross: ## bin/reasonix-OS-ARCH for every system
 		GOOS=$$os GOARCH=$$arch $(GO) build -trimpath $(TAGS) -o bin/reasonix-$$os-$$arch$$exe ./cmd/reasonix; \
 	done
 
-crash: ## faults at every call, kills at every step and 200 at random times, 16 processes at once
-	REASONIX_KILLS=200 REASONIX_LOAD=20 $(GO) test -run 'Kill|Crash|Fault|ManyProcesses' -count=1 ./...
+crash: ## faults at every call, kills at every step and 200 at random times, 16 processes or 54 HTTP clients at once
+	REASONIX_KILLS=200 REASONIX_LOAD=20 REASONIX_CLIENTS=30 $(GO) test -run 'Kill|Crash|Fault|ManyProcesses|ManyClients' -count=1 ./...
 
 model: ## 200,000 steps of the model test from SEED on, or what is played in MODELTIME
 	REASONIX_MODEL_STEPS=200000 REASONIX_MODEL_SEED=$(SEED) REASONIX_MODEL_TIME=$(MODELTIME) \

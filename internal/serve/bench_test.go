@@ -50,8 +50,13 @@ func BenchmarkCheckpoints(b *testing.B) {
 	manyTurns(b, w, 10_000)
 	s := New(Options{Capture: w.Capture, Engine: w.Engine})
 	for _, c := range []struct{ name, path string }{
-		{"newest200", "/checkpoints"}, {"newest50", "/checkpoints?limit=50"}, {"middle200", "/checkpoints?before=5000"}, {"oldest200", "/checkpoints?before=200"},
-		{"common", "/checkpoints?q=number&limit=50"}, {"rare", "/checkpoints?q=number+7777&limit=50"}, {"nowhere", "/checkpoints?q=nowhere"},
+		{"newest200", "/checkpoints"},
+		{"newest50", "/checkpoints?limit=50"},
+		{"middle200", "/checkpoints?before=5000"},
+		{"oldest200", "/checkpoints?before=200"},
+		{"common", "/checkpoints?q=number&limit=50"},
+		{"rare", "/checkpoints?q=number+7777&limit=50"},
+		{"nowhere", "/checkpoints?q=nowhere"},
 		{"one", "/checkpoints/5000"},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// loadTime is how long the load test runs: REASONIX_LOAD in seconds.
+// loadTime is how long the load test runs: REASONIX_CLIENTS, in seconds.
 func loadTime(t *testing.T) time.Duration {
 	t.Helper()
-	n, err := strconv.Atoi(os.Getenv("REASONIX_LOAD"))
+	n, err := strconv.Atoi(os.Getenv("REASONIX_CLIENTS"))
 	if err != nil {
 		n = 3
 	}
