@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -42,8 +43,10 @@ func (c *Collected) Add(d Collected) {
 type Collector struct {
 	s       *Store
 	keep    func(*Tx) (Keep, error)
-	version int64 // of the data that left was made from
+	version int64 // of the data that left was made from, as other connections count
+	began   int64 // the same as this one counts: the transaction of the last step
 	left    *reach
+	target  bits // contents that may go: those of the first look
 }
 
 // Collector returns one; keep is asked again whenever somebody else wrote.
@@ -140,14 +143,16 @@ func (c *Collector) Step(ctx context.Context) (done Collected, more bool, err er
 	return done, more, nil
 }
 
-// look works out anew what may go when another process, or another connection, has written. Its own
-// writes do not count.
+// look works out anew what may go when anybody else has written: another process, or another part of
+// this one, which shares the connection.
 func (c *Collector) look(tx *WriteTx) error {
 	var version int64
 	if err := tx.r.Get(&version, `PRAGMA data_version`); err != nil {
 		return err
 	}
-	if c.left != nil && c.version == version {
+	alone := c.s.began.Load() == c.began+1
+	c.began = c.s.began.Load()
+	if c.left != nil && c.version == version && alone {
 		return nil
 	}
 	k, err := c.keep(&tx.Tx)
@@ -158,10 +163,23 @@ func (c *Collector) look(tx *WriteTx) error {
 	if err != nil {
 		return fmt.Errorf("survey the history: %w", err)
 	}
-	if c.left, err = tx.reach(s, k); err != nil {
+	now, err := tx.reach(s, k)
+	if err != nil {
 		return err
 	}
-	c.version = version
+	if c.left == nil {
+		for _, b := range now.blobs {
+			c.target.add(uint32(b.id))
+		}
+	} else {
+		// Others go on recording: what they let go since then is the next collection's, or this one
+		// would never end.
+		now.later = c.left.later
+		now.blobs = slices.DeleteFunc(now.blobs, func(b droppable) bool {
+			return !c.target.has(uint32(b.id)) || now.later.has(uint32(b.id))
+		})
+	}
+	c.left, c.version = now, version
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 
 	"reasonix/blob"
@@ -156,12 +157,18 @@ func (w *WriteTx) dropBlobs(r *reach, done *Collected) (bool, error) {
 		rows++
 		switch {
 		case writing && b.chunk:
+			r.later.add(uint32(b.id))
 			done.Postponed++
 			continue
 		case b.named:
 			err = w.s.blobs.Expire(w.w, blob.Retention, b.id)
 		default:
 			err = w.s.blobs.Delete(w.w, b.id)
+		}
+		if errors.Is(err, blob.ErrNeeded) { // since the first look, by what goes another time
+			r.later.add(uint32(b.id))
+			done.Postponed++
+			continue
 		}
 		if err != nil {
 			return false, err

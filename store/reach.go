@@ -17,6 +17,7 @@ type reach struct {
 	anchor   NodeID      // a node that stays, for those of them whose row has to
 	blobs    []droppable // in the order in which they can go
 	turns    []NodeID    // that can not be restored any more and that could be before
+	later    bits        // contents that were postponed
 	bytes    int64       // that the contents hold now
 }
 

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"reasonix/blob"
@@ -77,6 +78,7 @@ type Store struct {
 	blobs *blob.Store
 	now   func() time.Time
 	newID func() SessionID
+	began atomic.Int64 // write transactions; it counts up inside of them
 }
 
 // Open opens the store file at path. Errors: ErrNoStore, and db's ErrNewer, ErrForeign and
@@ -168,6 +170,7 @@ func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
 // Update runs fn in the one write transaction; an error or a panic rolls it back.
 func (s *Store) Update(ctx context.Context, fn func(*WriteTx) error) error {
 	return s.db.Update(ctx, func(w *db.WriteTx) error {
+		s.began.Add(1)
 		return fn(&WriteTx{Tx: Tx{r: &w.ReadTx, paths: map[Path]int64{}}, w: w, s: s})
 	})
 }
