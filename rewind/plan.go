@@ -28,7 +28,8 @@ func (p *Plan) Result() Result { return p.draft.result }
 
 // Plan works out a move and writes nothing. A plan with conflicts is returned together with
 // ErrConflict; its Result lists them. Other errors: ErrBusy, store.ErrNoTurn, ErrNoSession,
-// *DamageError, ErrExpired, ErrNothingToUndo, ErrNothingToRedo, ErrReadOnly.
+// *DamageError, ErrExpired, ErrNothingToUndo, ErrNothingToRedo, ErrReadOnly, and ErrStale when
+// another operation is at work meanwhile.
 func (e *Engine) Plan(ctx context.Context, r Request) (*Plan, error) {
 	var a *aim
 	err := e.capture.Store.View(ctx, func(tx *store.Tx) error {

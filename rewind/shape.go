@@ -2,7 +2,9 @@ package rewind
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -101,7 +103,7 @@ func (e *Engine) clearFolder(ctx context.Context, r Request, d *draft, p store.P
 func (e *Engine) unplanned(d *draft, p store.Path) (extra []store.Path, sealed bool, err error) {
 	entries, err := e.capture.Root.List(p)
 	if err != nil {
-		return nil, false, fmt.Errorf("list %s: %w", p, err)
+		return nil, false, gone(p, err)
 	}
 	for _, en := range entries {
 		s, planned := d.steps[en.Path]
@@ -123,6 +125,16 @@ func (e *Engine) unplanned(d *draft, p store.Path) (extra []store.Path, sealed b
 	return extra, sealed, nil
 }
 
+// gone is the error of a folder that cannot be listed. It was there when the plan read it: if it is
+// not any more, another operation is at work, and the plan is out of date before it is made.
+func gone(p store.Path, err error) error {
+	var blocked *workspace.BlockedError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &blocked) {
+		return fmt.Errorf("list %s: %w: the folder went away meanwhile", p, ErrStale)
+	}
+	return fmt.Errorf("list %s: %w", p, err)
+}
+
 // keepFolders takes out of the plan the removal of folders that will not be empty: they hold
 // something that is not the agent's. The deepest are looked at first.
 func (e *Engine) keepFolders(d *draft) error {
@@ -134,7 +146,7 @@ func (e *Engine) keepFolders(d *draft) error {
 		}
 		entries, err := e.capture.Root.List(p)
 		if err != nil {
-			return fmt.Errorf("list %s: %w", p, err)
+			return gone(p, err)
 		}
 		stays := slices.ContainsFunc(entries, func(en workspace.Entry) bool {
 			s, planned := d.steps[en.Path]

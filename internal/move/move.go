@@ -32,9 +32,9 @@ func (m Mover) Do(ctx context.Context, r rewind.Request, dry bool) (rewind.Resul
 // is still what was shown, else nothing is done and the error is rewind.ErrStale.
 func (m Mover) DoShown(ctx context.Context, r rewind.Request, dry bool, ok func(rewind.Result) bool) (rewind.Result, error) {
 	res, err := m.once(ctx, r, dry, ok)
-	if errors.Is(err, rewind.ErrStale) && ok == nil {
-		// Nobody was shown the plan. What made it stale may have been its own doing: closing a turn
-		// records what the turn's command has done.
+	for again := 0; again < 3 && errors.Is(err, rewind.ErrStale) && ok == nil; again++ {
+		// Nobody was shown the plan. What made it stale may have been its own doing, since closing a
+		// turn records what the turn's command has done, or another operation that was at work.
 		res, err = m.once(ctx, r, dry, ok)
 	}
 	return res, err
