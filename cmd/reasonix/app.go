@@ -159,7 +159,7 @@ func scanningOf(set config.Settings) capture.Scanning {
 	return s
 }
 
-// recover takes back what crashed operations did.
+// recover takes back what crashed operations did, and closes turns of agents that crashed.
 func (a *app) recover(ctx context.Context, w *world) error {
 	done, err := w.Rewind.Recover(ctx)
 	for _, r := range done {
@@ -171,7 +171,11 @@ func (a *app) recover(ctx context.Context, w *world) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	return nil
+	settled, err := agent.Settle(ctx, w.Capture)
+	for _, id := range settled {
+		a.note("the last turn of session %s was interrupted; it can be rewound: reasonix -s %s rewind", id, id)
+	}
+	return err
 }
 
 // Close closes the workspace and the store.

@@ -18,6 +18,8 @@ import (
 	"reasonix/internal/capture"
 	"reasonix/internal/config"
 	"reasonix/internal/hook"
+	"reasonix/internal/llm"
+	"reasonix/internal/llm/fakellm"
 	"reasonix/internal/move"
 	"reasonix/internal/place"
 	"reasonix/internal/report"
@@ -132,6 +134,12 @@ var meanings = []struct {
 	{config.ErrInvalid, meaning{exitUsage, "invalid_setting", "correct it, or unset it; reasonix doctor lists the settings"}},
 	{move.ErrName, meaning{exitUsage, "usage", "choose another name"}},
 	{store.ErrInvalid, meaning{exitUsage, "invalid", ""}},
+	{agent.ErrNoModel, meaning{exitFailure, "no_model", "set DEEPSEEK_API_KEY, or name a --script"}},
+	{errNoKey, meaning{exitUsage, "no_key", "set DEEPSEEK_API_KEY in the environment, or REASONIX_BASE_URL for a server without keys, or name a --script"}},
+	{agent.ErrForeign, meaning{exitConflict, "foreign_session", "--new begins a session of the agent's own"}},
+	{agent.ErrBudget, meaning{exitFailure, "budget", "another run goes on where this one stopped"}},
+	{agent.ErrClosed, meaning{exitFailure, "turn_closed", "somebody rewound or closed the turn; run the prompt again"}},
+	{fakellm.ErrScript, meaning{exitUsage, "invalid_script", "docs/agent.md describes the form"}},
 	{agent.ErrInvalid, meaning{exitFailure, "invalid_event", ""}},
 	{hook.ErrMalformed, meaning{exitFailure, "malformed_event", "docs/hooks.md describes the events"}},
 	{export.ErrNotEmpty, meaning{exitConflict, "not_empty", "--out names a new or empty folder; --overwrite replaces an earlier export"}},
@@ -167,6 +175,7 @@ func ordinary(err error) meaning {
 		bug      *panicError
 		unread   *rewind.DamageError
 		damage   *blob.DamagedError
+		unasked  *llm.Error
 		isDamage = errors.As(err, &unread) || errors.As(err, &damage)
 	)
 	switch {
@@ -176,6 +185,8 @@ func ordinary(err error) meaning {
 		return meaning{exitUsage, "usage", bad.hint}
 	case errors.As(err, &bug):
 		return meaning{exitFailure, "internal", "this is a bug of reasonix, please report it; nothing is half done: the next command takes back what was begun"}
+	case errors.As(err, &unasked):
+		return meaning{exitFailure, "model_" + string(unasked.Kind), unasked.Hint()}
 	case isDamage:
 		return meaning{exitDamage, "damaged_blob", "reasonix verify --deep lists all damage; everything else can still be restored"}
 	}

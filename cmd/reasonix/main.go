@@ -83,6 +83,7 @@ func (a *app) cli() *cli.App {
 		Flags:                     a.globalFlags(),
 		Before:                    a.checkGlobals,
 		Commands: []*cli.Command{
+			runCommand(a),
 			sessionsCommand(a), logCommand(a), showCommand(a), diffCommand(a), messagesCommand(a),
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),
@@ -128,6 +129,12 @@ Environment:
   REASONIX_MAX_FILES       nor are more files than these (200000)
   REASONIX_MAX_BYTES       nor more new bytes in one scan (2GiB)
   REASONIX_TOKEN           what serve asks for in place of a token of its own
+  DEEPSEEK_API_KEY         the key of the model's server, for run; REASONIX_API_KEY counts more
+  REASONIX_BASE_URL        the model's server (https://api.deepseek.com)
+  REASONIX_MODEL           the model (deepseek-flash)
+  REASONIX_CONTEXT         how many tokens a conversation may have (1000000)
+  REASONIX_THINKING        enabled or disabled; REASONIX_EFFORT: low, high or max
+  REASONIX_APPROVE         what the agent may do without asking: ask, auto-edit or full
   XDG_CONFIG_HOME          where reasonix/reasonix.toml with the same settings lies (~/.config)
   XDG_STATE_HOME           where stores and hook.log lie (~/.local/state)
   NO_COLOR, PAGER          as usual

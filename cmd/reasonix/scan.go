@@ -10,7 +10,6 @@ import (
 
 	"reasonix/internal/capture"
 	"reasonix/internal/config"
-	"reasonix/internal/place"
 	"reasonix/internal/view"
 )
 
@@ -59,7 +58,7 @@ func (a *app) scan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.openOrMake(c.Context, set)
+	w, err := a.openOrMake(c.Context, func(root string) error { return refusal(a.scanning(set, root)) })
 	if err != nil {
 		return err
 	}
@@ -115,30 +114,4 @@ func refusal(s capture.Scanning) error {
 		return nil
 	}
 	return withHint(fmt.Errorf("%w: %s", errNotScanned, s.Never), "edits that an agent's tools announce are captured nevertheless")
-}
-
-// openOrMake opens the workspace's store, or makes it where it is to be scanned.
-func (a *app) openOrMake(ctx context.Context, set config.Settings) (*world, error) {
-	p, err := a.find()
-	if errors.Is(err, place.ErrNoStore) {
-		var root string
-		if root, err = place.Canonical(a.dir()); err != nil {
-			return nil, a.noFolder(err)
-		}
-		if err := refusal(a.scanning(set, root)); err != nil {
-			return nil, err
-		}
-		p, err = a.where().Make(root)
-	}
-	if err != nil {
-		return nil, err
-	}
-	w, err := a.openAt(ctx, p, true)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.recover(ctx, w); err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
 }

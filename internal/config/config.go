@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +43,15 @@ type Settings struct {
 	CallTimeout  time.Duration // how long a tool call without any event counts as running
 	RetainAge    time.Duration // how long turns are kept; below 0 for ever
 	MaxStore     int64         // bytes of a store, beyond which older turns go; below 0 no limit
+
+	// Of the program's own agent. The key of the account is no setting: it is only read from the
+	// environment, and never written anywhere.
+	BaseURL  string // of a server that speaks chat completions
+	Model    string
+	Context  int64  // tokens that a conversation may have
+	Thinking string // enabled or disabled
+	Effort   string // low, high or max
+	Approve  string // ask, auto-edit or full
 
 	File string // the file, whether or not it is there
 }
@@ -75,6 +86,12 @@ var settings = []setting{
 	{"hook.deadline", "REASONIX_HOOK_DEADLINE", "3s", func(s *Settings, t string) error { return parseDuration(&s.HookDeadline, t) }},
 	{"retain.days", "REASONIX_RETAIN_DAYS", "30", func(s *Settings, t string) error { return parseDays(&s.RetainAge, t) }},
 	{"retain.max_store", "REASONIX_MAX_STORE", "5GiB", func(s *Settings, t string) error { return parseBytes(&s.MaxStore, t) }},
+	{"model.base_url", "REASONIX_BASE_URL", "https://api.deepseek.com", func(s *Settings, t string) error { return parseURL(&s.BaseURL, t) }},
+	{"model.name", "REASONIX_MODEL", "deepseek-flash", func(s *Settings, t string) error { s.Model = t; return nil }},
+	{"model.context", "REASONIX_CONTEXT", "1000000", func(s *Settings, t string) error { return parseTokens(&s.Context, t) }},
+	{"model.thinking", "REASONIX_THINKING", "enabled", func(s *Settings, t string) error { return parseWord(&s.Thinking, t, "enabled", "disabled") }},
+	{"model.effort", "REASONIX_EFFORT", "the server's", func(s *Settings, t string) error { return parseWord(&s.Effort, t, "low", "high", "max") }},
+	{"agent.approve", "REASONIX_APPROVE", "ask", func(s *Settings, t string) error { return parseWord(&s.Approve, t, "ask", "auto-edit", "full") }},
 	{"hook.call_timeout", "REASONIX_CALL_TIMEOUT", "10m", func(s *Settings, t string) error { return parseDuration(&s.CallTimeout, t) }},
 }
 
@@ -125,6 +142,32 @@ func parseDuration(to *time.Duration, text string) error {
 		return errors.New("it is a duration such as 3s")
 	}
 	*to = d
+	return nil
+}
+
+func parseTokens(to *int64, text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1000 {
+		return errors.New("it is a number of tokens, at least 1000")
+	}
+	*to = n
+	return nil
+}
+
+func parseURL(to *string, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return errors.New("it is an address such as https://api.deepseek.com, without a name or a password")
+	}
+	*to = text
+	return nil
+}
+
+func parseWord(to *string, text string, words ...string) error {
+	if !slices.Contains(words, text) {
+		return fmt.Errorf("it is %s or %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+	}
+	*to = text
 	return nil
 }
 
