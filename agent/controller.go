@@ -53,8 +53,9 @@ type Options struct {
 	Capture *capture.Capturer
 	Engine  *rewind.Engine
 
-	// Session is the id of the one to go on with. "" means the workspace's current one when its
-	// messages are those of a chat, else a new one, made by the first turn; so does New.
+	// Session is the id of the one to go on with. "" means the workspace's current one when an agent
+	// of this program feeds it, or it is a fork, and its messages are those of a chat; else a new
+	// one, made by the first turn. So does New.
 	Session store.SessionID
 	New     bool
 
@@ -186,6 +187,9 @@ func (c *Controller) choose(ctx context.Context) error {
 		}
 		if err != nil {
 			return err
+		}
+		if c.o.Session == "" && s.Source != Source && s.Source != "" {
+			return nil // it is fed by another agent
 		}
 		_, err = conversationOf(tx, s.Head)
 		if errors.Is(err, ErrForeign) && c.o.Session == "" {

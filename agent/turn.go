@@ -148,8 +148,12 @@ func (c *Controller) ensure(ctx context.Context) (store.SessionID, error) {
 	return s.ID, nil
 }
 
-// add puts messages into the conversation, durably.
+// add puts messages into the conversation, durably. ErrClosed when the turn is no more: then they
+// belong nowhere.
 func (t *turn) add(messages ...json.RawMessage) error {
+	if err := t.isOpen(); err != nil {
+		return err
+	}
 	if err := t.c.recorder.Append(t.keep, t.id, messages); err != nil {
 		return err
 	}

@@ -244,6 +244,20 @@ func (p *play) must(err error) {
 	}
 }
 
+// turn is one of the program's own agent, which prints lines.
+func (p *play) turn() {
+	p.t.Helper()
+	script := filepath.Join(p.dir, "..", "script.jsonl")
+	p.must(os.WriteFile(script, []byte(`{"reasoning":"hm","text":"so","tool_calls":[{"name":"write_file","arguments":{"path":"new","content":"x\n"}},{"name":"bash","arguments":{"command":"true"}}]}
+{"text":"done"}`), 0o600))
+	out, code := p.run("", "--json", "run", "make new", "--new", "--approve", "full", "--script", script)
+	if code != exitOK {
+		p.t.Fatalf("run: exit code %d, %s", code, out)
+	}
+	p.printed["run"] = strings.SplitAfter(strings.TrimSuffix(out, "\n"), "\n")
+	p.json("switch", "switch", "s1")
+}
+
 // tell plays turns with everything in them that has a member of its own.
 func (p *play) tell() {
 	p.write("a", "one\ntwo")
@@ -321,6 +335,7 @@ func (p *play) tell() {
 	backup := filepath.Join(p.dir, "..", "backup.db")
 	p.json("backup", "backup", backup)
 	p.json("restore-backup", "restore-backup", backup)
+	p.turn()
 	p.json("store", "store")
 	p.json("store", "store", "--list")
 	p.json("export-ckpt", "export-ckpt", "--out", filepath.Join(p.dir, "..", "out"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -106,6 +107,7 @@ func (a *app) sayTurn(out agent.Outcome, files []string) {
 	if text := strings.TrimSpace(out.Text); text != "" && out.Status == store.TurnDone {
 		fmt.Fprintln(a.stdout, multiline(text))
 	}
+	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return strings.HasSuffix(name, "/") })
 	changed := "no files changed"
 	if len(files) > 0 {
 		shownFiles := files[:min(len(files), 8)]
