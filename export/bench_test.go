@@ -32,7 +32,7 @@ func BenchmarkImport(b *testing.B) {
 		w := newWorld(b)
 		dir := filepath.Join(b.TempDir(), "in")
 		worldtest.Checkpoints(b, dir, w.Dir, benchTurns, benchFiles, benchSize)
-		began := time.Now() //nolint:forbidigo // it is what is measured
+		began := time.Now()
 		b.StartTimer()
 		_, err := export.Import(b.Context(), w.Capture.Store, capture.Disk{Capture: w.Capture}, filepath.Join(dir, "long.jsonl"),
 			export.ImportOptions{Progress: func(done, _ int) { peak = max(peak, heap(done)) }})
@@ -59,7 +59,7 @@ func BenchmarkExport(b *testing.B) {
 			peak := uint64(0)
 			for b.Loop() {
 				dir := filepath.Join(b.TempDir(), "out")
-				began := time.Now() //nolint:forbidigo // it is what is measured
+				began := time.Now()
 				_, err := export.Write(b.Context(), w.Capture.Store, r.Session.ID, export.Options{
 					Dir: dir, Format: format, Progress: func(done, _ int) { peak = max(peak, heap(done)) },
 				})
@@ -88,7 +88,7 @@ func heap(done int) uint64 {
 func plain(b *testing.B, dir string) time.Duration {
 	b.Helper()
 	to := filepath.Join(b.TempDir(), "plain")
-	began := time.Now() //nolint:forbidigo // it is what is measured
+	began := time.Now()
 	for name, e := range worldtest.Files(b, dir) {
 		name = filepath.Join(to, name)
 		err := os.MkdirAll(filepath.Dir(name), 0o700)

@@ -114,41 +114,7 @@ func TestRestoringByTheFormatIsRewinding(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t)
-			rnd := rand.New(rand.NewPCG(seed, 2))
-			name := func() string { return fmt.Sprintf("f%d", rnd.IntN(6)) }
-			for i := range 4 {
-				w.Put(fmt.Sprintf("f%d", i), fmt.Sprintf("at first %d", i), 0o644)
-			}
-			for i := range 12 {
-				w.Turn(fmt.Sprintf("turn %d", i), nil, func() {
-					for range rnd.IntN(4) {
-						n := name()
-						_, err := os.Stat(w.Abs(n))
-						switch {
-						case err == nil && rnd.IntN(4) == 0:
-							w.Remove(n)
-						case rnd.IntN(5) == 0: // a person's hand, seen when the path is next looked at
-							w.Put(n, fmt.Sprintf("by hand %d", rnd.Int()), 0o600)
-						default:
-							w.Write(n, fmt.Sprintf("turn %d %d", i, rnd.Int()), []fs.FileMode{0o644, 0o755}[rnd.IntN(2)])
-						}
-					}
-				})
-				switch rnd.IntN(6) {
-				case 0:
-					w.Apply(rewind.Request{Kind: store.OpRewind, Turn: rnd.IntN(i + 1), Scope: store.Code})
-				case 1:
-					w.Apply(rewind.Request{Kind: store.OpRewind, Turn: rewind.Latest, Scope: store.Conversation})
-					w.Turn("once more", nil, func() {})
-				}
-			}
-			s := w.session()
-			// Bring what nobody has looked at yet into the history, as any move does.
-			w.Turn("last", nil, func() {})
-			for k := range s.Turns {
-				w.Apply(rewind.Request{Kind: store.OpRewind, Turn: k, Scope: store.Code})
-				w.Apply(rewind.Request{Kind: store.OpUndo})
-			}
+			w.wander(seed)
 			out := w.export(filepath.Join(t.TempDir(), "out"))
 			now := worldtest.Files(t, w.Dir)
 			for k := range w.session().Turns {
@@ -160,6 +126,46 @@ func TestRestoringByTheFormatIsRewinding(t *testing.T) {
 				w.Apply(rewind.Request{Kind: store.OpUndo})
 			}
 		})
+	}
+}
+
+// wander plays random turns, hand edits and rewinds.
+func (w *world) wander(seed uint64) {
+	w.T.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	name := func() string { return fmt.Sprintf("f%d", rnd.IntN(6)) }
+	for i := range 4 {
+		w.Put(fmt.Sprintf("f%d", i), fmt.Sprintf("at first %d", i), 0o644)
+	}
+	for i := range 12 {
+		w.Turn(fmt.Sprintf("turn %d", i), []json.RawMessage{w.say("user", fmt.Sprint("ask ", i))}, func() {
+			for range rnd.IntN(4) {
+				n := name()
+				_, err := os.Stat(w.Abs(n))
+				switch {
+				case err == nil && rnd.IntN(4) == 0:
+					w.Remove(n)
+				case rnd.IntN(5) == 0: // a person's hand, seen when the path is next looked at
+					w.Put(n, fmt.Sprintf("by hand %d", rnd.Int()), 0o600)
+				default:
+					w.Write(n, fmt.Sprintf("turn %d %d", i, rnd.Int()), []fs.FileMode{0o644, 0o755}[rnd.IntN(2)])
+				}
+			}
+		})
+		switch rnd.IntN(6) {
+		case 0:
+			w.Apply(rewind.Request{Kind: store.OpRewind, Turn: rnd.IntN(i + 1), Scope: store.Code})
+		case 1:
+			w.Apply(rewind.Request{Kind: store.OpRewind, Turn: rewind.Latest, Scope: store.Conversation})
+			w.Turn("once more", nil, func() {})
+		}
+	}
+	s := w.session()
+	// Bring what nobody has looked at yet into the history, as any move does.
+	w.Turn("last", nil, func() {})
+	for k := range s.Turns {
+		w.Apply(rewind.Request{Kind: store.OpRewind, Turn: k, Scope: store.Code})
+		w.Apply(rewind.Request{Kind: store.OpUndo})
 	}
 }
 

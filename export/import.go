@@ -193,7 +193,7 @@ func (i *importer) open() error {
 // there reports whether the session was imported before.
 func (i *importer) there(ctx context.Context) (bool, error) {
 	err := i.store.View(ctx, func(tx *store.Tx) (err error) {
-		i.result.Session, err = tx.SessionOf(Source, i.from.id)
+		i.result.Session, err = tx.Imported(Source, i.from.id)
 		return err
 	})
 	if errors.Is(err, store.ErrNoSession) {
@@ -264,7 +264,7 @@ func (i *importer) link(ctx context.Context) error {
 			}
 		}
 		for _, c := range children {
-			child, err := tx.SessionOf(Source, c.ID)
+			child, err := tx.Imported(Source, c.ID)
 			if errors.Is(err, store.ErrNoSession) {
 				continue
 			}
@@ -287,7 +287,7 @@ func (i *importer) link(ctx context.Context) error {
 }
 
 func linkTo(tx *store.WriteTx, b branch, id store.SessionID) error {
-	parent, err := tx.SessionOf(Source, b.ParentID)
+	parent, err := tx.Imported(Source, b.ParentID)
 	if errors.Is(err, store.ErrNoSession) || err == nil && parent.ID == id {
 		return nil
 	}

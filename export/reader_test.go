@@ -82,8 +82,13 @@ func readBlob(t *testing.T, ckpt, ref string) []byte {
 // after k says what it was.
 func restore(t *testing.T, ckpt, root string, now map[string]worldtest.Entry, k int) map[string]worldtest.Entry {
 	t.Helper()
+	return restoreOf(t, readTurns(t, ckpt)[k:], ckpt, root, now)
+}
+
+func restoreOf(t *testing.T, turns []ckptTurn, ckpt, root string, now map[string]worldtest.Entry) map[string]worldtest.Entry {
+	t.Helper()
 	files, done := maps.Clone(now), map[string]bool{}
-	for _, c := range readTurns(t, ckpt)[k:] {
+	for _, c := range turns {
 		for _, f := range c.Files {
 			rel, ok := strings.CutPrefix(f.Path, root+"/")
 			if !ok {

@@ -47,7 +47,7 @@ func (w *WriteTx) BeginImport(n NewImport) (*Import, error) {
 	if len(n.Name) > 200 {
 		n.Name = ""
 	}
-	if s, err := w.SessionOf(n.Source, n.SourceID); err == nil {
+	if s, err := w.Imported(n.Source, n.SourceID); err == nil {
 		return nil, fmt.Errorf("session %s: %w", s.ID, ErrImported)
 	} else if !errors.Is(err, ErrNoSession) {
 		return nil, err
@@ -136,7 +136,7 @@ func (w *WriteTx) FinishImport(i *Import, n NewImport) (Session, error) {
 	if updated.Before(created) {
 		updated = created
 	}
-	if _, err := w.SessionOf(n.Source, n.SourceID); err == nil {
+	if _, err := w.Imported(n.Source, n.SourceID); err == nil {
 		return Session{}, ErrImported
 	}
 	_, err := w.exec(`
@@ -190,4 +190,15 @@ func (w *WriteTx) AddImportAppend(i *Import) (Node, error) {
 		i.head = n
 	}
 	return n, err
+}
+
+// Imported reads the session that was made of one of another program. Unlike SessionOf it never takes
+// the id for one of ours. ErrNoSession.
+func (t *Tx) Imported(source, sourceID string) (Session, error) {
+	s, err := scanSession(t.r.QueryRow(`SELECT `+sessionColumns+sessionFrom+`
+		WHERE s.source = ? AND s.source_id = ? AND s.deleted_ms IS NULL`, source, sourceID))
+	if err != nil {
+		return Session{}, fmt.Errorf("session %q of %s: %w", sourceID, source, noRows(err, ErrNoSession))
+	}
+	return s, nil
 }
