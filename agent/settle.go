@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reasonix/internal/capture"
+	"reasonix/internal/tool"
 	"reasonix/store"
 )
 
@@ -65,10 +66,13 @@ func Settle(ctx context.Context, c *capture.Capturer) ([]store.SessionID, error)
 	return done, nil
 }
 
-// settle answers what is unanswered at the end of a session's conversation, and closes its turn.
-// The caller holds the turn's lock.
+// settle answers what is unanswered at the end of a session's conversation, removes what an edit
+// left unfinished on disk, and closes the turn. The caller holds the turn's lock.
 func settle(ctx context.Context, r *Recorder, id store.SessionID) error {
-	var missing []json.RawMessage
+	var (
+		missing []json.RawMessage
+		edited  []store.Path // by calls that have not ended
+	)
 	err := r.capture.Store.View(ctx, func(tx *store.Tx) error {
 		s, err := tx.Session(id)
 		if err != nil {
@@ -82,10 +86,17 @@ func settle(ctx context.Context, r *Recorder, id store.SessionID) error {
 		for _, call := range open {
 			missing = append(missing, answer(call, interruptedText))
 		}
-		return nil
+		running, err := tx.Calls(id)
+		for _, call := range running {
+			edited = append(edited, call.Paths...)
+		}
+		return err
 	})
 	if err != nil {
 		return err
+	}
+	if err := r.capture.Root.Sweep(tool.StageID, edited); err != nil {
+		return fmt.Errorf("remove what an edit left: %w", err)
 	}
 	if err := r.Append(ctx, id, missing); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"reasonix/internal/llm"
 	"reasonix/internal/llm/fakellm"
 	"reasonix/internal/tool"
+	"reasonix/internal/workspace"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -310,5 +311,17 @@ func TestFinish(t *testing.T) {
 	k.submit("bad", fakellm.Reply{Text: "and", Finish: llm.FinishFilter})
 	if len(notices) != 2 {
 		t.Errorf("%q", notices)
+	}
+}
+
+// TestLeftover: what a crash left of a file that was being written is in nobody's way.
+func TestLeftover(t *testing.T) {
+	k := newTalk(t, agent.Options{})
+	k.Put(workspace.StagedName(tool.StageID, "a"), "half a fi", 0o600)
+	start := k.files()
+	k.submit("go", calls(write("a", "whole\n")), said("ok"))
+	k.has("a", "whole\n")
+	if got := k.files(); len(got) != len(start) {
+		t.Errorf("%v", got)
 	}
 }

@@ -2,8 +2,6 @@ package tool
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -188,18 +186,24 @@ func (t *tree) same(p string, f text) error {
 	return fmt.Errorf("%s: %w", p, errChanged)
 }
 
+// StageID is what files are staged under while they are written: after a crash
+// workspace.Root.Sweep removes what was left of them.
+const StageID = "tool"
+
 // write puts a file in place of what is there, at once: nobody sees a part of it. Missing folders are
-// made. The name of the staged file is one that is never captured.
+// made.
 func (t *tree) write(p string, content []byte, mode fs.FileMode) (err error) {
 	if dir := path.Dir(p); dir != "." {
 		if err := t.dir.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails, it ends the process instead
-	staged := path.Join(path.Dir(p), ".rx-"+hex.EncodeToString(random[:]))
-	f, err := t.dir.OpenFile(staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	staged := path.Join(path.Dir(p), workspace.StagedName(StageID, p))
+	const fresh = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := t.dir.OpenFile(staged, fresh, 0o600)
+	if errors.Is(err, fs.ErrExist) && t.dir.Remove(staged) == nil { // a crash left it
+		f, err = t.dir.OpenFile(staged, fresh, 0o600)
+	}
 	if err != nil {
 		return err
 	}

@@ -118,3 +118,7 @@ func comparePaths(a, b store.Path) int {
 	}
 	return len(a) - len(b)
 }
+
+// StagedName is the name of the staged file of a path in the edit id, for writers that stage a
+// file of their own beside p: what a crash leaves of it is never captured, and Sweep removes it.
+func StagedName(id, p string) string { return stageName(id, store.Path(p)) }

@@ -94,6 +94,13 @@ func (s *Server) Add(replies ...Reply) {
 	s.replies = append(s.replies, replies...)
 }
 
+// Drop forgets the replies that were not asked for.
+func (s *Server) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies = nil
+}
+
 // Requests are those that came so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
