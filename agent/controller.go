@@ -175,7 +175,9 @@ func (c *Controller) begin(ctx context.Context) error {
 
 // choose picks the session to go on with.
 func (c *Controller) choose(ctx context.Context) error {
-	if c.o.New {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.o.New && c.session == "" {
 		return nil
 	}
 	return c.capture.Store.View(ctx, func(tx *store.Tx) error {
@@ -198,6 +200,21 @@ func (c *Controller) choose(ctx context.Context) error {
 		c.session = s.ID
 		return err
 	})
+}
+
+// Follow goes on with the workspace's current session, when another program switched or forked
+// meanwhile and this one may feed it (see Options.Session). ErrRunning.
+func (c *Controller) Follow() error {
+	if err := c.enter(nil); err != nil {
+		return err
+	}
+	defer c.leave()
+	was := c.Session()
+	if err := c.choose(context.Background()); err != nil || c.Session() == was {
+		return err
+	}
+	c.stand(c.Session())
+	return nil
 }
 
 // Session is the id of the session that the next turn goes on with; "" before the first turn of

@@ -149,6 +149,25 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// TestFollow: a switch by another program is followed when that is asked for.
+func TestFollow(t *testing.T) {
+	k := newTalk(t, agent.Options{})
+	k.submit("one", said("yes"))
+	first := k.agent.Session()
+	other, err := agent.New(agent.Options{Capture: k.Capture, Engine: k.Engine, Model: k.o.Model})
+	k.Must(err)
+	branch, err := other.Fork(1)
+	k.Must(err)
+	if k.agent.Session() != first {
+		t.Error("followed without being asked")
+	}
+	k.Must(k.agent.Follow())
+	if k.agent.Session() != branch {
+		t.Errorf("the session is %s, not %s", k.agent.Session(), branch)
+	}
+	k.submit("in the fork", said("fine"))
+}
+
 // TestRefusals: what has to wait while a turn runs, and what cannot be done at all.
 func TestRefusals(t *testing.T) {
 	k := newTalk(t, agent.Options{})

@@ -13,7 +13,7 @@ import (
 	"reasonix/rewind"
 )
 
-// UserStore, as Options.Store, is the store that the reasonix command uses for the workspace.
+// UserStore as Options.Store is the store that the reasonix command uses for the workspace.
 const UserStore = "user"
 
 // open opens the workspace, unless it was given.

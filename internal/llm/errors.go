@@ -60,8 +60,9 @@ func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case RateLimited, ServerError, Overloaded, Cut, Stalled, Unreachable, Malformed:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Hint says what a person can do.
