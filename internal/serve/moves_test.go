@@ -222,7 +222,11 @@ func TestSubmit(t *testing.T) {
 		cancel: func() (bool, error) { return true, nil },
 	}
 	s = newServed(t, func(o *Options) { o.Agent = stub })
+	st := s.listen()
 	a := s.want(s.do("POST", "/submit", `{"prompt":"go on"}`), http.StatusAccepted)
+	if e := st.until("progress"); e.data != `{"session":"abcd1234","turn":5,"kind":"text","text":"\u003cb\u003ego on"}` {
+		t.Errorf("progress: %+v", e)
+	}
 	if a.body != "{\"turn\":5}\n" || got != "go on" {
 		t.Errorf("submit: %q, the agent got %q", a.body, got)
 	}

@@ -22,15 +22,27 @@ import (
 	"reasonix/internal/move"
 	"reasonix/internal/view"
 	"reasonix/rewind"
+	"reasonix/store"
 )
 
 // Agent runs turns. Its methods are called by many goroutines.
 type Agent interface {
-	// Submit begins a turn with a prompt and returns its number; the turn then goes on by itself.
-	// It returns an error that is rewind.ErrBusy while one runs.
-	Submit(ctx context.Context, prompt string) (turn int, err error)
+	// Submit begins a turn with a prompt and returns its number; the turn then goes on by itself,
+	// and calls tell, one call at a time, with what it does. It returns an error that is
+	// rewind.ErrBusy while one runs.
+	Submit(ctx context.Context, prompt string, tell func(Progress)) (turn int, err error)
 	// Cancel stops the turn that runs and reports whether there was one.
 	Cancel(ctx context.Context) (bool, error)
+}
+
+// Progress is a piece of what an agent does in a turn: what nobody reads in the history, or not yet.
+type Progress struct {
+	Session store.SessionID `json:"session"`
+	Turn    int             `json:"turn"`
+	// Kind is text or reasoning for a piece of the answer, discarded when the pieces since the last
+	// message are void, notice for what a person should know, error for what ended the turn.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
 }
 
 // Options say what is served and to whom.
@@ -68,7 +80,7 @@ type Limits struct {
 	Running            int           // requests at work at once: 16
 	Waiting            int           // requests that wait for their turn: 256
 	Streams            int           // open streams: 256
-	Events             int           // events that are kept for streams that come back: 1024
+	Events             int           // events that are kept for streams that come back: 4096
 }
 
 func (l Limits) orDefaults() Limits {
@@ -94,7 +106,7 @@ func (l Limits) orDefaults() Limits {
 	count(&l.Running, 16)
 	count(&l.Waiting, 256)
 	count(&l.Streams, 256)
-	count(&l.Events, 1024)
+	count(&l.Events, 4096)
 	if l.Body <= 0 {
 		l.Body = 1 << 20
 	}

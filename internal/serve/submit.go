@@ -22,7 +22,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	if s.o.Agent == nil {
 		return errNoAgent
 	}
-	turn, err := s.o.Agent.Submit(context.WithoutCancel(r.Context()), *in.Prompt)
+	turn, err := s.o.Agent.Submit(context.WithoutCancel(r.Context()), *in.Prompt, func(p Progress) {
+		s.hub.publish("progress", p)
+	})
 	if err != nil {
 		return err
 	}

@@ -242,5 +242,9 @@ type agentStub struct {
 	cancel func() (bool, error)
 }
 
-func (a *agentStub) Submit(_ context.Context, prompt string) (int, error) { return a.submit(prompt) }
-func (a *agentStub) Cancel(context.Context) (bool, error)                 { return a.cancel() }
+func (a *agentStub) Submit(_ context.Context, prompt string, tell func(Progress)) (int, error) {
+	tell(Progress{Session: "abcd1234", Turn: 5, Kind: "text", Text: "<b>" + prompt})
+	return a.submit(prompt)
+}
+
+func (a *agentStub) Cancel(context.Context) (bool, error) { return a.cancel() }
