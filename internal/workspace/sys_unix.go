@@ -18,8 +18,11 @@ const openFlags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscal
 // stageFlags of a staged file.
 const stageFlags = os.O_WRONLY | os.O_CREATE | os.O_EXCL | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 
-func identityOf(f *os.File) (Identity, error) {
-	fi, err := f.Stat()
+func identityOf(f *os.File) (Identity, error) { return identityIn(f.Stat()) }
+
+func identityOfPath(path string) (Identity, error) { return identityIn(os.Stat(path)) }
+
+func identityIn(fi fs.FileInfo, err error) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}

@@ -27,6 +27,15 @@ func identityOf(f *os.File) (Identity, error) {
 	}, nil
 }
 
+func identityOfPath(path string) (Identity, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer f.Close()
+	return identityOf(f)
+}
+
 // fillSig adds nothing: lstat tells neither identity nor the time of the last change here.
 func fillSig(*Sig, fs.FileInfo) {}
 

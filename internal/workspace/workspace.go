@@ -134,15 +134,10 @@ func (r *Root) Path() string { return r.path }
 // Identity returns which folder the root is, whatever it is called.
 func (r *Root) Identity() Identity { return r.id }
 
-// IdentityOf returns the identity of the file or folder that path names; links are followed.
-func IdentityOf(path string) (Identity, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Identity{}, err
-	}
-	defer f.Close()
-	return identityOf(f)
-}
+// IdentityOf returns the identity of the file or folder that path names; links are followed. Where
+// locks belong to processes nothing is opened: the path may be a store that this process has open,
+// and closing any descriptor of it would drop SQLite's locks.
+func IdentityOf(path string) (Identity, error) { return identityOfPath(path) }
 
 // fault asks the test seam whether the call op on p is to fail.
 func (r *Root) fault(op string, p store.Path) error {
