@@ -27,13 +27,11 @@ func agentFlags() []cli.Flag {
 // errNoKey is returned when the model's server wants a key and there is none.
 var errNoKey = errors.New("there is no key for the model's server")
 
-// openAgent opens the workspace, making its store where there is none, and an agent in it. The
-// caller closes the agent, then the world. change, which may be nil, has the last word on the
-// options.
-func (a *app) openAgent(c *cli.Context, change func(*agent.Options)) (*world, *agent.Controller, error) {
+// agentOptions are what flags and settings say about an agent; errNoKey when they name no model.
+func (a *app) agentOptions(c *cli.Context) (agent.Options, error) {
 	set, err := config.Load(a.env)
 	if err != nil {
-		return nil, nil, err
+		return agent.Options{}, err
 	}
 	o := agent.Options{Thinking: set.Thinking, Effort: set.Effort, Context: set.Context, New: c.Bool("new")}
 	policy := c.String("approve")
@@ -42,10 +40,19 @@ func (a *app) openAgent(c *cli.Context, change func(*agent.Options)) (*world, *a
 	}
 	if policy != "" {
 		if o.Policy, err = agent.ParsePolicy(policy); err != nil {
-			return nil, nil, &usage{text: fmt.Sprintf("unknown value %q of --approve", policy), hint: "it is ask, auto-edit or full"}
+			return o, &usage{text: fmt.Sprintf("unknown value %q of --approve", policy), hint: "it is ask, auto-edit or full"}
 		}
 	}
-	if o.Model, err = a.model(set, c.String("script")); err != nil {
+	o.Model, err = a.model(set, c.String("script"))
+	return o, err
+}
+
+// openAgent opens the workspace, making its store where there is none, and an agent in it. The
+// caller closes the agent, then the world. change, which may be nil, has the last word on the
+// options.
+func (a *app) openAgent(c *cli.Context, change func(*agent.Options)) (*world, *agent.Controller, error) {
+	o, err := a.agentOptions(c)
+	if err != nil {
 		return nil, nil, err
 	}
 	w, err := a.openOrMake(c.Context, nil)

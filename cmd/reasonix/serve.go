@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"reasonix/agent"
 	"reasonix/internal/serve"
 )
 
@@ -21,13 +23,15 @@ func serveCommand(a *app) *cli.Command {
 		Category: "other",
 		Description: "Prints the URL of the page, with a token that is made anew at each start. Programs send it as\n" +
 			"Authorization: Bearer TOKEN. With --auth none no token is asked, which is allowed on this machine's\n" +
-			"own addresses only. Another address needs a --token of your own. docs/http.md describes the API.",
-		Flags: []cli.Flag{
+			"own addresses only. Another address needs a --token of your own. docs/http.md describes the API.\n" +
+			"Where a model's key or a --script is given, prompts can be submitted. Nobody can be asked there, so\n" +
+			"--approve says what the agent may do.",
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT`; port 0 takes a free one", Value: "127.0.0.1:8080"},
 			&cli.StringFlag{Name: "auth", Usage: "token or none", Value: "token"},
 			&cli.StringFlag{Name: "token", Usage: "`TOKEN` to ask for, at least 16 characters; better given as REASONIX_TOKEN, which other users cannot see"},
 			&cli.StringSliceFlag{Name: "host", Usage: "also answer to `NAME`, such as that of a proxy; may be repeated"},
-		},
+		}, agentFlags()...),
 		Action: a.serve,
 	}
 }
@@ -48,18 +52,40 @@ func (a *app) serve(c *cli.Context) error {
 		return err
 	}
 	defer ln.Close()
-	w, err := a.open(c)
+	o, err := a.agentOptions(c)
+	if err != nil && !errors.Is(err, errNoKey) {
+		return err
+	}
+	w, err := a.openServed(c, o)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
+	options := a.serveOptions(c, w)
+	if o.Model != nil {
+		runs := &servedAgent{world: w, options: o}
+		defer runs.close()
+		options.Agent = runs
+	}
 	if token == "" && c.String("auth") == "token" {
 		token = serve.NewToken()
 	}
+	options.Token = token
 	if err := a.announce(ln, token); err != nil {
 		return err
 	}
-	return serve.New(a.serveOptions(c, w, token)).Serve(c.Context, ln)
+	if o.Model != nil && (o.Policy == "" || o.Policy == agent.Ask) {
+		a.note("the agent can only read: --approve auto-edit or full lets it do more")
+	}
+	return serve.New(options).Serve(c.Context, ln)
+}
+
+// openServed opens the workspace; an agent needs none that is there already.
+func (a *app) openServed(c *cli.Context, o agent.Options) (*world, error) {
+	if o.Model == nil {
+		return a.open(c)
+	}
+	return a.openOrMake(c.Context, nil)
 }
 
 // tokenOf is the token that the user gives; "" when one is to be made, or none is asked.
@@ -129,13 +155,13 @@ type serveJSON struct {
 	Token string `json:"token"`
 }
 
-func (a *app) serveOptions(c *cli.Context, w *world, token string) serve.Options {
+func (a *app) serveOptions(c *cli.Context, w *world) serve.Options {
 	nested, err := a.where().Nested(context.WithoutCancel(c.Context), w.Root.Path())
 	if err != nil {
 		a.note("other stores could not be listed: %v", err)
 	}
 	return serve.Options{
-		Capture: w.Capture, Engine: w.Rewind, Token: token, Hosts: c.StringSlice("host"), Nested: nested,
+		Capture: w.Capture, Engine: w.Rewind, Hosts: c.StringSlice("host"), Nested: nested,
 		Version: version, Now: a.now, Log: a.note,
 	}
 }

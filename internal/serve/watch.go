@@ -264,6 +264,7 @@ func (n *seen) turns(tx *store.Tx, was *seen, old, s store.Session) (events []to
 	if err != nil {
 		return nil, err
 	}
+	var ended []told
 	ran, running := was.open[s.ID]
 	for i := len(last) - 1; i >= 0; i-- {
 		t := last[i]
@@ -278,17 +279,17 @@ func (n *seen) turns(tx *store.Tx, was *seen, old, s store.Session) (events []to
 		if t.Status == store.TurnOpen {
 			n.open[s.ID] = t
 		} else if isNew || running && t.Node.ID == ran.Node.ID {
-			events = append(events, told{"turn_ended", data})
+			ended = append(ended, told{"turn_ended", data})
 		}
 		running = running && t.Node.ID != ran.Node.ID
 	}
 	if running { // it was rewound away
-		events = append(events, told{"turn_ended", turnEvent{s.ID, ran.Number(), ran.Prompt, store.TurnInterrupted.String()}})
+		ended = append(ended, told{"turn_ended", turnEvent{s.ID, ran.Number(), ran.Prompt, store.TurnInterrupted.String()}})
 	}
 	if s.Messages > old.Messages && old.ID != "" {
 		events = append(events, told{"message", messageEvent{s.ID, old.Messages, s.Messages}})
 	}
-	return events, nil
+	return append(events, ended...), nil
 }
 
 // toolEvent says that a tool call began or ended.
