@@ -307,7 +307,7 @@ func TestLooks(t *testing.T) {
 // echo is an agent that records a turn for each prompt.
 type echo struct{ w *worldtest.World }
 
-func (e echo) Submit(ctx context.Context, prompt string) (int, error) {
+func (e echo) Submit(ctx context.Context, prompt string, _ func(serve.Progress)) (int, error) {
 	if prompt == "refuse" {
 		return 0, errors.New("the model is not there")
 	}
