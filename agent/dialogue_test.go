@@ -113,6 +113,22 @@ func TestDialogue(t *testing.T) {
 		}
 	}
 	k.answered()
+	const at = 6
+	before := len(k.fake.Requests())
+	_, err := k.agent.Fork(at, agent.WithCode)
+	k.Must(err)
+	for i := at; i < len(dialogue); i++ {
+		k.submit(fmt.Sprintf("turn %d", i), numbered(i, dialogue[i])...)
+	}
+	for i, again := range k.fake.Requests()[before:] {
+		if !bytes.Equal(again.Body, first[moments[at].requests+i].Body) {
+			t.Fatalf("in a fork, request %d differs", i)
+		}
+	}
+	if got := k.files(); !maps.Equal(got, end) {
+		t.Error("a fork ends otherwise")
+	}
+	k.answered()
 }
 
 // numbered gives the calls of a turn ids that are the same each time.

@@ -111,6 +111,39 @@ func TestRunKilled(t *testing.T) {
 	}
 }
 
+// TestRunInterrupted: Ctrl-C ends the turn in an answer and in a command, which dies with all that
+// it started, and exits with 130.
+func TestRunInterrupted(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply fakellm.Reply
+		ready func(k *killed) bool
+	}{
+		"answer":  {fakellm.Reply{Text: "an answer that never ends", Stall: 4}, func(k *killed) bool { return len(k.fake.Requests()) == 1 }},
+		"command": {fakeCall("bash", map[string]string{"command": "echo x > b; sh -c 'echo $$ > ready; exec sleep 30'"}), func(k *killed) bool { return k.orphan() != 0 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKilled(t)
+			start := manifest(k.dir)
+			k.fake.Add(c.reply)
+			run := k.command("run", "be interrupted")
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			k.until("the moment", func() bool { return c.ready(k) })
+			if err := run.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Wait(); exitCode(err) != exitInterrupted {
+				t.Errorf("ended with %v", err)
+			}
+			if pid := k.orphan(); pid != 0 {
+				k.until("the end of the command", func() bool { return syscall.Kill(pid, 0) != nil })
+			}
+			k.goesOn(0, start)
+		})
+	}
+}
+
 // goesOn checks what has to hold after a kill in a turn, before which the workspace was as start.
 func (k *killed) goesOn(turn int, start string) {
 	k.t.Helper()

@@ -128,7 +128,7 @@ func TestReplayIsByteForByte(t *testing.T) {
 func TestReasoningOfOthers(t *testing.T) {
 	foreign := raw(hello, `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"x","arguments":"{}"}}]}`,
 		`{"role":"tool","tool_call_id":"c","content":"ok"}`)
-	for _, thinking := range []string{"", "disabled"} {
+	for _, thinking := range []string{"enabled", "disabled"} {
 		k := newTalk(t, fakellm.Options{Replies: []fakellm.Reply{{Text: "on"}}}, nil)
 		if _, err := k.client.Complete(t.Context(), llm.Request{Messages: foreign, Thinking: thinking}, nil); err != nil {
 			t.Errorf("thinking %q: %v", thinking, err)
@@ -136,6 +136,18 @@ func TestReasoningOfOthers(t *testing.T) {
 		sent := string(k.fake.Requests()[0].Body)
 		if strings.Contains(sent, `"reasoning_content":""`) == (thinking == "disabled") {
 			t.Errorf("thinking %q: sent %s", thinking, sent)
+		}
+	}
+	// Where nothing says that the server reasons, nothing is added; where it has reasoned, all is.
+	for _, reasoned := range []bool{false, true} {
+		k := newTalk(t, fakellm.Options{Replies: []fakellm.Reply{{Text: "on"}}}, nil)
+		messages := foreign
+		if reasoned {
+			messages = append(raw(hello, `{"role":"assistant","content":"x","reasoning_content":"y"}`), foreign...)
+		}
+		_, err := k.client.Complete(t.Context(), llm.Request{Messages: messages}, nil)
+		if refused := err != nil; refused == reasoned {
+			t.Errorf("reasoned %v: %v", reasoned, err)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // body is a request as it goes over the wire. Messages come last, so that two requests of one
@@ -32,17 +34,32 @@ func (c *Client) body(r Request) ([]byte, error) {
 		}
 	}
 	b.WriteString(`,"messages":[`)
+	reasons := c.reasons(r)
 	for i, m := range r.Messages {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if r.Thinking != "disabled" {
+		if reasons {
 			m = withReasoning(m)
 		}
 		b.Write(m)
 	}
 	b.WriteString("]}")
 	return b.Bytes(), nil
+}
+
+// reasons reports whether the server is one that wants its reasoning back. Others may refuse a
+// member that they do not know.
+func (c *Client) reasons(r Request) bool {
+	switch r.Thinking {
+	case "enabled":
+		return true
+	case "disabled":
+		return false
+	}
+	return strings.Contains(c.o.BaseURL, "deepseek") || slices.ContainsFunc(r.Messages, func(m json.RawMessage) bool {
+		return bytes.Contains(m, []byte(`"reasoning_content"`))
+	})
 }
 
 // withReasoning gives an assistant message that calls tools and came from a server that does not
