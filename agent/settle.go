@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 
 	"reasonix/internal/capture"
 	"reasonix/internal/tool"
@@ -50,20 +52,28 @@ func Settle(ctx context.Context, c *capture.Capturer) ([]store.SessionID, error)
 			continue
 		}
 		unlock, err := c.LockTurn(ctx, id)
-		if errors.Is(err, capture.ErrLocked) {
-			continue // it came to life
+		if errors.Is(err, capture.ErrLocked) || readOnly(err) {
+			continue // it came to life; or somebody else has to do it
 		}
 		if err != nil {
 			return done, err
 		}
 		err = settle(ctx, NewRecorder(c), id)
 		unlock()
+		if readOnly(err) {
+			continue
+		}
 		if err != nil {
 			return done, fmt.Errorf("close the interrupted turn of session %s: %w", id, err)
 		}
 		done = append(done, id)
 	}
 	return done, nil
+}
+
+// readOnly reports whether this user may not write the store: reading it goes on.
+func readOnly(err error) bool {
+	return errors.Is(err, store.ErrReadOnly) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // settle answers what is unanswered at the end of a session's conversation, removes what an edit
