@@ -52,6 +52,7 @@ type turnPlan struct {
 	gaps     []gap
 	expired  bool
 	priority int
+	node     int // of a line of Claude Code
 }
 
 // The kinds of files about a turn, as the other program ranks them where their times are equal.

@@ -75,6 +75,9 @@ type ImportOptions struct {
 	// FromRoot is the absolute folder below which the files' paths are taken as below the workspace;
 	// "" means the workspace's own root.
 	FromRoot string
+	// History is the folder of Claude Code's file history of the session; "" means where that program
+	// has it, seen from the transcript.
+	History string
 	// Progress, which may be nil, is told of turns done and of all.
 	Progress func(done, total int)
 }
@@ -94,8 +97,10 @@ type importer struct {
 	store    *store.Store
 	disk     Disk
 	o        ImportOptions
+	kind     string // Source or ClaudeSource
 	from     source
 	ckpt     *folder
+	claude   *claudeLine // where the files are those of Claude Code
 	meta     branch
 	talk     *transcript
 	turns    []turnPlan
@@ -123,11 +128,11 @@ func Import(ctx context.Context, s *store.Store, disk Disk, path string, o Impor
 	if err != nil {
 		return Imported{}, err
 	}
-	i := &importer{store: s, disk: disk, o: o, from: from, contents: map[[sha256.Size]byte]content{}, last: map[store.Path]blob.Hash{}}
-	if i.o.FromRoot == "" {
-		i.o.FromRoot = disk.Root()
+	i := newImporter(s, disk, o, Source)
+	i.from = from
+	if err = i.open(); err == nil {
+		err = i.run(ctx)
 	}
-	err = i.run(ctx)
 	if cerr := i.close(); err == nil {
 		err = cerr
 	}
@@ -135,6 +140,16 @@ func Import(ctx context.Context, s *store.Store, disk Disk, path string, o Impor
 		return Imported{}, fmt.Errorf("import %s: %w", path, err)
 	}
 	return i.result, nil
+}
+
+func newImporter(s *store.Store, disk Disk, o ImportOptions, kind string) *importer {
+	if o.FromRoot == "" {
+		o.FromRoot = disk.Root()
+	}
+	return &importer{
+		store: s, disk: disk, o: o, kind: kind,
+		contents: map[[sha256.Size]byte]content{}, last: map[store.Path]blob.Hash{},
+	}
 }
 
 func (i *importer) close() error {
@@ -151,14 +166,13 @@ func (i *importer) close() error {
 func (i *importer) warn(w Warning) { i.result.Warnings = append(i.result.Warnings, w) }
 
 func (i *importer) run(ctx context.Context) error {
-	if err := i.open(); err != nil {
-		return err
-	}
 	if there, err := i.there(ctx); there || err != nil {
 		return err
 	}
-	if err := i.plan(); err != nil {
-		return err
+	if i.claude == nil {
+		if err := i.plan(); err != nil {
+			return err
+		}
 	}
 	n := i.session()
 	err := i.store.Update(ctx, func(tx *store.WriteTx) (err error) {
@@ -193,7 +207,7 @@ func (i *importer) open() error {
 // there reports whether the session was imported before.
 func (i *importer) there(ctx context.Context) (bool, error) {
 	err := i.store.View(ctx, func(tx *store.Tx) (err error) {
-		i.result.Session, err = tx.Imported(Source, i.from.id)
+		i.result.Session, err = tx.Imported(i.kind, i.from.id)
 		return err
 	})
 	if errors.Is(err, store.ErrNoSession) {
@@ -213,7 +227,7 @@ func (i *importer) there(ctx context.Context) (bool, error) {
 }
 
 func (i *importer) session() store.NewImport {
-	n := store.NewImport{Name: i.meta.Name, Source: Source, SourceID: i.from.id, Created: i.meta.created(), Updated: i.meta.updated()}
+	n := store.NewImport{Name: i.meta.Name, Source: i.kind, SourceID: i.from.id, Created: i.meta.created(), Updated: i.meta.updated()}
 	if n.Name == "" {
 		n.Name = i.meta.CustomTitle
 	}
@@ -256,20 +270,23 @@ func (i *importer) fill(ctx context.Context, n store.NewImport) error {
 
 // link ties the session to the one it was forked from, and its forks to it, as far as they are there.
 func (i *importer) link(ctx context.Context) error {
-	children := childrenOf(filepath.Dir(i.from.stem), i.from.id)
+	var children []branch
+	if i.kind == Source {
+		children = childrenOf(filepath.Dir(i.from.stem), i.from.id)
+	}
 	err := i.store.Update(ctx, func(tx *store.WriteTx) error {
 		if i.meta.ParentID != "" {
-			if err := linkTo(tx, i.meta, i.result.Session.ID); err != nil {
+			if err := linkTo(tx, i.kind, i.meta, i.result.Session.ID); err != nil {
 				return err
 			}
 		}
 		for _, c := range children {
-			child, err := tx.Imported(Source, c.ID)
+			child, err := tx.Imported(i.kind, c.ID)
 			if errors.Is(err, store.ErrNoSession) {
 				continue
 			}
 			if err == nil {
-				err = linkTo(tx, c, child.ID)
+				err = linkTo(tx, i.kind, c, child.ID)
 			}
 			if err != nil {
 				return err
@@ -286,8 +303,8 @@ func (i *importer) link(ctx context.Context) error {
 	})
 }
 
-func linkTo(tx *store.WriteTx, b branch, id store.SessionID) error {
-	parent, err := tx.Imported(Source, b.ParentID)
+func linkTo(tx *store.WriteTx, kind string, b branch, id store.SessionID) error {
+	parent, err := tx.Imported(kind, b.ParentID)
 	if errors.Is(err, store.ErrNoSession) || err == nil && parent.ID == id {
 		return nil
 	}

@@ -33,6 +33,9 @@ type record struct {
 // readFiles takes over what the file of a turn says of paths.
 func (i *importer) readFiles(ctx context.Context, k int) error {
 	t := &i.turns[k]
+	if i.claude != nil {
+		return i.readHistory(ctx, k)
+	}
 	if t.file == "" {
 		return nil
 	}

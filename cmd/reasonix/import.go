@@ -25,8 +25,12 @@ func importCommand(a *app) *cli.Command {
 		Category:  "exchange",
 		Description: "PATH is a transcript (.jsonl), read with what lies beside it, or a folder of checkpoints (.ckpt), of\n" +
 			"any version. The files, and those of the workspace, stay as they are. What is wrong in them is a\n" +
-			"warning each. The same files again make no second session.",
+			"warning each. The same files again make no second session.\n" +
+			"With --from claude PATH is a transcript of Claude Code, read with its file history: the live\n" +
+			"conversation, and its branches as forks.",
 		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "from", Value: "reasonix", Usage: "whose files they are, `reasonix|claude`"},
+			&cli.StringFlag{Name: "file-history", Usage: "with --from claude: the session's folder of file history is `DIR`"},
 			&cli.StringFlag{Name: "from-root", Usage: "take paths below `DIR` as below this workspace"},
 		},
 		Action: a.importCkpt,
@@ -40,6 +44,8 @@ type importJSON struct {
 	Files    int             `json:"files"`
 	Before   bool            `json:"imported_before"`
 	Warnings []warningJSON   `json:"warnings"`
+	// Branches are what else was in a transcript of Claude Code; their warnings are among the others.
+	Branches []store.SessionID `json:"branches,omitempty"`
 }
 
 type warningJSON struct {
@@ -65,17 +71,45 @@ func (a *app) importCkpt(c *cli.Context) error {
 		}
 		o.FromRoot = root // it may be one of another machine
 	}
+	claude := c.String("from") == "claude"
+	if !claude && c.String("from") != "reasonix" {
+		return badUsage("--from is reasonix or claude, not %q", c.String("from"))
+	}
+	if o.History = c.String("file-history"); o.History != "" {
+		if !claude {
+			return badUsage("--file-history is for --from claude")
+		}
+		if o.History, err = a.file(o.History); err != nil {
+			return err
+		}
+	}
 	w, err := a.openForImport(c.Context)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	r, err := export.Import(c.Context, w.Store, capture.Disk{Capture: w.Capture}, from, o)
+	var all []export.Imported
+	if claude {
+		all, err = export.ImportClaude(c.Context, w.Store, capture.Disk{Capture: w.Capture}, from, o)
+	} else {
+		all = make([]export.Imported, 1)
+		all[0], err = export.Import(c.Context, w.Store, capture.Disk{Capture: w.Capture}, from, o)
+	}
 	if err != nil {
 		return importError(err)
 	}
+	return a.emitImport(all)
+}
+
+// emitImport tells what was imported: a session, and the branches of its transcript.
+func (a *app) emitImport(all []export.Imported) error {
+	r := all[0]
 	out := importJSON{
 		Session: r.Session.ID, Turns: r.Turns, Messages: r.Messages, Files: r.Files, Before: r.Before, Warnings: []warningJSON{},
+	}
+	for _, branch := range all[1:] {
+		r.Warnings = append(r.Warnings, branch.Warnings...)
+		out.Branches = append(out.Branches, branch.Session.ID)
 	}
 	for _, one := range r.Warnings {
 		j := warningJSON{Code: one.Code, File: report.Text(filepath.ToSlash(one.File)), Path: report.Text(one.Path), Detail: report.Text(one.Detail)}
@@ -90,8 +124,17 @@ func (a *app) importCkpt(c *cli.Context) error {
 		if r.Before {
 			verb = "was imported before:"
 		}
-		_, err := fmt.Fprintf(to, "%s session %s: %s, %s, %s\nlook with: reasonix -s %s log\n", verb, sessionName(r.Session),
-			count(r.Turns, "turn"), count(int(r.Messages), "message"), count(r.Files, "state")+" of files", r.Session.ID)
+		_, err := fmt.Fprintf(to, "%s session %s: %s, %s, %s\n", verb, sessionName(r.Session),
+			count(r.Turns, "turn"), count(int(r.Messages), "message"), count(r.Files, "state")+" of files")
+		for _, b := range all[1:] {
+			if err == nil {
+				_, err = fmt.Fprintf(to, "  branch %s from turn %d: %s, %s\n", b.Session.ID, b.Session.ForkTurn,
+					count(b.Turns, "turn"), count(int(b.Messages), "message"))
+			}
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(to, "look with: reasonix -s %s log\n", r.Session.ID)
+		}
 		return err
 	})
 }
