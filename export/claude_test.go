@@ -98,7 +98,7 @@ func TestImportOfATranscript(t *testing.T) {
 	c.last = "a1r"
 	c.snap("p2", false, map[string]string{"main.go": "aa@v2"})
 	c.add("p2", "user", `"second, better"`)
-	c.lines = append(c.lines, fmt.Sprintf(`{"type":"file-history-delta","messageId":"p2","trackingPath":"late.txt","backup":{"backupFileName":null}}`))
+	c.lines = append(c.lines, `{"type":"file-history-delta","messageId":"p2","trackingPath":"late.txt","backup":{"backupFileName":null}}`)
 	c.edit("a3", "Edit", "late.txt", "")
 	// Two calls at once: the first result hangs beside the line.
 	c.add("a4", "assistant", `[{"type":"tool_use","id":"t4","name":"Read","input":{}}]`)

@@ -218,7 +218,7 @@ func (i *importer) there(ctx context.Context) (bool, error) {
 	}
 	s := i.result.Session
 	i.result.Before, i.result.Turns, i.result.Messages = true, s.Turns, s.Messages
-	detail := "nothing was done"
+	detail := "it was imported before; nothing was done"
 	if int64(i.talk.len()) > s.Messages {
 		detail = fmt.Sprintf("the files have %d messages, the session has %d; to import them anew: reasonix sessions delete %s", i.talk.len(), s.Messages, s.ID)
 	}
