@@ -78,7 +78,7 @@ func (c *Controller) alone(ctx context.Context, do func(context.Context, store.S
 		return err
 	}
 	defer unlock()
-	if err := settle(context.WithoutCancel(ctx), c.recorder, id); err != nil {
+	if err := settle(context.WithoutCancel(ctx), c.recorder, id, store.TurnInterrupted); err != nil {
 		return err
 	}
 	return do(ctx, id)

@@ -58,7 +58,7 @@ func Settle(ctx context.Context, c *capture.Capturer) ([]store.SessionID, error)
 		if err != nil {
 			return done, err
 		}
-		err = settle(ctx, NewRecorder(c), id)
+		err = settle(ctx, NewRecorder(c), id, store.TurnInterrupted)
 		unlock()
 		if readOnly(err) {
 			continue
@@ -77,8 +77,8 @@ func readOnly(err error) bool {
 }
 
 // settle answers what is unanswered at the end of a session's conversation, removes what an edit
-// left unfinished on disk, and closes the turn. The caller holds the turn's lock.
-func settle(ctx context.Context, r *Recorder, id store.SessionID) error {
+// left unfinished on disk, and closes the turn, if one is open. The caller holds the turn's lock.
+func settle(ctx context.Context, r *Recorder, id store.SessionID, status store.Status) error {
 	var (
 		missing []json.RawMessage
 		edited  []store.Path // by calls that have not ended
@@ -111,5 +111,5 @@ func settle(ctx context.Context, r *Recorder, id store.SessionID) error {
 	if err := r.Append(ctx, id, missing); err != nil {
 		return err
 	}
-	return r.EndTurn(ctx, id, store.TurnInterrupted)
+	return r.EndTurn(ctx, id, status)
 }

@@ -106,7 +106,7 @@ func (t *turn) begin(prompt string) error {
 	c := t.c
 	// A turn of ours that is open without this lock being held was left by a crash; one of another
 	// program is closed by BeginTurn.
-	if err := settle(t.keep, c.recorder, t.id); err != nil {
+	if err := settle(t.keep, c.recorder, t.id, store.TurnInterrupted); err != nil {
 		return err
 	}
 	t.key = turnKey + c.o.NewKey()
@@ -178,10 +178,14 @@ func (t *turn) run() (Outcome, error) {
 	default:
 		status = store.TurnFailed
 	}
-	if !errors.Is(err, ErrClosed) {
-		if cerr := t.c.recorder.EndTurn(t.keep, t.id, status); cerr != nil {
-			err = errors.Join(err, cerr)
+	switch {
+	case err == nil:
+		if err = t.c.recorder.EndTurn(t.keep, t.id, status); err != nil {
+			status = store.TurnFailed
 		}
+	case !errors.Is(err, ErrClosed):
+		// What cannot be put right now is put right by Settle, since the turn stays open then.
+		err = errors.Join(err, settle(t.keep, t.c.recorder, t.id, status))
 	}
 	t.c.events.send(Event{Kind: TurnEnded, Session: t.id, Turn: t.turn, Status: status, Usage: t.usage, Err: err, Text: t.text})
 	return Outcome{Session: t.id, Turn: t.turn, Status: status, Text: t.text, Steps: t.steps, Usage: t.usage}, err
