@@ -11,8 +11,8 @@ import (
 	"reasonix/internal/capture"
 	"reasonix/internal/llm"
 	"reasonix/internal/llm/fakellm"
-	"reasonix/internal/worldtest"
 	"reasonix/internal/workspace"
+	"reasonix/internal/worldtest"
 	"reasonix/rewind"
 	"reasonix/store"
 )
