@@ -143,7 +143,7 @@ func TestImportOfATranscript(t *testing.T) {
 	}))
 	w.ID = all[0].Session.ID
 	p, err := w.Engine.Plan(t.Context(), rewind.Request{Kind: store.OpRewind, Session: w.ID, Turn: 1, Scope: store.Code})
-	if err == nil || len(p.Result().Conflicts) != 1 || p.Result().Conflicts[0].Path != "late.txt" {
+	if err == nil || len(p.Result().Conflicts) != 1 || p.Result().Conflicts[0].Path != "late.txt" || p.Result().Conflicts[0].Reason != rewind.Unverified {
 		t.Errorf("a file whose last state nobody knows: %v, %+v", err, p.Result())
 	}
 	w.Apply(rewind.Request{Kind: store.OpRewind, Turn: 0, Scope: store.Code})
