@@ -83,7 +83,7 @@ func (a *app) cli() *cli.App {
 		Flags:                     a.globalFlags(),
 		Before:                    a.checkGlobals,
 		Commands: []*cli.Command{
-			runCommand(a),
+			runCommand(a), chatCommand(a),
 			sessionsCommand(a), logCommand(a), showCommand(a), diffCommand(a), messagesCommand(a),
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),

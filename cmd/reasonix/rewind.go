@@ -18,8 +18,15 @@ func rewindCommand(a *app) *cli.Command {
 		Category:  "moves",
 		Description: "Without TURN it is the latest checkpoint; without a scope both, or code when --path names files.\n" +
 			"By default one conflict stops it before any write. \"rewind fork 3\" forks.",
-		Flags: append(moveFlags("reasonix undo-rewind brings all back"), &cli.StringSliceFlag{Name: "path", Usage: "only `PATH` and what lies below it; may be repeated"}),
+		Flags: append(moveFlags("reasonix undo-rewind brings all back"), &cli.StringSliceFlag{Name: "path", Usage: "only `PATH` and what lies below it; may be repeated"},
+			&cli.BoolFlag{Name: "pick", Usage: "choose the turn, and what to restore, from a list"}, plainFlag()),
 		Action: func(c *cli.Context) error {
+			if c.Bool("pick") {
+				return a.rewindPick(c)
+			}
+			if c.Bool("plain") {
+				return badUsage("--plain says how --pick asks; say --pick too")
+			}
 			turn, scope, err := a.rewindArgs(c.Context, c.Args().Slice())
 			if err != nil {
 				return err
@@ -50,6 +57,19 @@ func rewindCommand(a *app) *cli.Command {
 			return a.move(c, w, r)
 		},
 	}
+}
+
+// rewindPick is rewind --pick, which leaves nothing to be said.
+func (a *app) rewindPick(c *cli.Context) error {
+	if c.Args().Present() {
+		return badUsage("--pick lets you choose the turn and the scope: say neither")
+	}
+	for _, flag := range []string{"dry-run", "force", "skip-conflicts", "path"} {
+		if c.IsSet(flag) {
+			return badUsage("--pick shows what would be done and asks about conflicts: --%s has no part in it", flag)
+		}
+	}
+	return a.pick(c)
 }
 
 // rewindArgs reads [TURN] [SCOPE]; scope is 0 when none is given.
