@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,13 +17,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"reasonix/blob"
 	"reasonix/store"
 )
 
 // released are the migrations that stores in the field have run: they never change.
 var released = map[string]string{
-	"0001_history.sql": "4ec31200853289a97be522d89d90b1d2f155c368ecedd01868dece965f98260a",
-	"0002_scan.sql":    "62772a1b41170d2b5ccedc3b25492fb2899594085d51605340bb3b429ee1b4f0",
+	"0001_history.sql":   "4ec31200853289a97be522d89d90b1d2f155c368ecedd01868dece965f98260a",
+	"0002_scan.sql":      "62772a1b41170d2b5ccedc3b25492fb2899594085d51605340bb3b429ee1b4f0",
+	"0003_retention.sql": "eaeaee67130b78af6870f2bddeef9c59dcbe858ae96a7d968c06d0de0cb5fd8a",
 }
 
 func TestReleasedMigrationsNeverChange(t *testing.T) {
@@ -113,6 +117,119 @@ func golden(ctx context.Context, s *store.Store) error {
 	})
 }
 
+// goldenKept adds what came with schema 3: differences, chunks, large messages, a pin, a purged content.
+func goldenKept(ctx context.Context, s *store.Store) error {
+	var states []store.State
+	put := func(b []byte) error {
+		var base blob.Hash
+		if n := len(states); n > 0 {
+			base = states[n-1].Blob
+		}
+		p, err := s.Blobs().PrepareAgainst(ctx, bytes.NewReader(b), base)
+		if err != nil {
+			return err
+		}
+		states = append(states, store.State{Kind: store.File, Mode: 0o644, Blob: p.Hash(), Size: p.Size()})
+		return s.Update(ctx, func(tx *store.WriteTx) error { return tx.Bind(p) })
+	}
+	for _, b := range goldenVersions() {
+		if err := put(b); err != nil {
+			return err
+		}
+	}
+	msgs, err := s.PrepareMessages(ctx, "", []json.RawMessage{goldenMessage()})
+	if err != nil {
+		return err
+	}
+	err = s.Update(ctx, func(tx *store.WriteTx) error {
+		ses, err := tx.CreateSession(store.NewSession{Source: "golden", SourceID: "kept"})
+		if err != nil {
+			return err
+		}
+		turn, err := tx.BeginTurn(ses.ID, "", "kept")
+		if err != nil {
+			return err
+		}
+		if err := tx.AppendMessages(turn.Node, msgs); err != nil {
+			return err
+		}
+		for i, name := range []store.Path{"secret", "edited", "log"} {
+			c := store.Change{Path: name, Source: store.SourceTool, Origin: store.Agent, Before: states[2*i], After: states[2*i+1]}
+			if err := tx.AppendChange(turn.Node, c); err != nil {
+				return err
+			}
+		}
+		if err := tx.EndTurn(ses.ID, store.TurnDone); err != nil {
+			return err
+		}
+		if err := tx.AddPin("release", ses.ID, 0); err != nil {
+			return err
+		}
+		return tx.SetDue(s.Now().Add(time.Hour))
+	})
+	if err != nil {
+		return err
+	}
+	if _, err = s.Purge(ctx, []store.Path{"secret"}); err != nil {
+		return err
+	}
+	return s.Update(ctx, func(tx *store.WriteTx) error { return tx.AddScanPart([]byte("a part"), true, 2) }) // a purge drops the index
+}
+
+// goldenVersions are the states of three paths, before and after.
+func goldenVersions() [][]byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	lines := func(n int) []byte {
+		var b bytes.Buffer
+		for range n {
+			fmt.Fprintf(&b, "%x\n", r.Uint64())
+		}
+		return b.Bytes()
+	}
+	source, log := lines(1000), lines(70_000)
+	edited := bytes.Replace(source, []byte("a"), []byte("another"), 1)
+	return [][]byte{[]byte("password"), []byte("another password"), source, edited, log, append(bytes.Clone(log), "one line more\n"...)}
+}
+
+// goldenMessage is longer than what stands in a row.
+func goldenMessage() json.RawMessage {
+	return json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("output ", 20_000) + `"}`)
+}
+
+// readGoldenKept checks all that.
+func readGoldenKept(t *testing.T, s *store.Store) {
+	t.Helper()
+	ses := session(t, s, "golden03")
+	if got := conversation(t, s, ses.Head, 0, -1); len(got) != 1 || got[0] != string(goldenMessage()) {
+		t.Errorf("the large message has changed")
+	}
+	view(t, s, func(tx *store.Tx) error {
+		pin, err := tx.Pin("release")
+		if err != nil || pin.Session != ses.ID || pin.Turn != 0 {
+			t.Errorf("pin %+v, %v", pin, err)
+		}
+		placed, err := tx.TurnChanges(ses.Head, 0)
+		if err != nil || len(placed) != 3 {
+			t.Fatalf("%d changes, %v", len(placed), err)
+		}
+		want := goldenVersions()
+		for i, p := range placed {
+			for j, state := range []store.State{p.Before, p.After} {
+				b, err := s.Blobs().Read(t.Context(), state.Blob, state.Size)
+				switch {
+				case p.Path == "secret":
+					if !errors.Is(err, blob.ErrExpired) {
+						t.Errorf("a purged content: %v", err)
+					}
+				case err != nil || !bytes.Equal(b, want[2*i+j]):
+					t.Errorf("%s: %d bytes, %v", p.Path, len(b), err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // TestGoldenStores opens a copy of each store that a released version wrote: everything in it is
 // still understood. A new schema adds a store; none is ever edited.
 func TestGoldenStores(t *testing.T) {
@@ -127,7 +244,7 @@ func TestGoldenStores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := golden(t.Context(), s); err != nil {
+		if err := errors.Join(golden(t.Context(), s), goldenKept(t.Context(), s)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -182,6 +299,9 @@ func TestGoldenStores(t *testing.T) {
 			`"d" tool agent dir 0755→absent`,
 		}, rows); d != "" {
 			t.Errorf("%s: %s", f, d)
+		}
+		if filepath.Base(f) >= "v3.db" {
+			readGoldenKept(t, s)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
