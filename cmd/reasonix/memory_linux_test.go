@@ -42,7 +42,7 @@ const (
 // that may be used, one with holes and one that does not compress, and many that are short
 // enough to be held one by one. REASONIX_HUGE=1 makes the long ones 2 GiB.
 func TestMemory(t *testing.T) {
-	size := int64(300 << 20)
+	size := int64(128 << 20)
 	if os.Getenv("REASONIX_HUGE") != "" {
 		size = 2 << 30
 	} else if testing.Short() {

@@ -18,9 +18,19 @@ async function choose(turn, open = false) {
   await detail.show(state.session, turn, actions, $("detail").dataset.tab);
 }
 
+// inTurn lets one work after the other: what is read while a move is made may be gone when it is asked for.
+let last = Promise.resolve();
+function inTurn(work) {
+  const mine = last.then(work);
+  last = mine.catch(() => {}); // whoever asked for it is told
+  return mine;
+}
+
 // refresh reads everything again. What is chosen stays chosen, also what is chosen meanwhile; anew begins with
 // the newest turn.
-async function refresh(anew = false) {
+const refresh = (anew = false) => inTurn(() => readAgain(anew));
+
+async function readAgain(anew) {
   if (anew) state.turn = null;
   state.status = await api.status();
   $("workspace").textContent = state.status.workspace.split("/").pop();
@@ -109,7 +119,7 @@ const actions = {
 };
 
 async function run(ask) {
-  const result = await dialog.open(ask);
+  const result = await dialog.open({ ...ask, inTurn });
   if (!result) return;
   finished(ask.path, result);
   await refresh();

@@ -37,7 +37,8 @@ function plan(r, talks) {
 }
 
 // open asks about a move and makes it. ask has a title, the path of the API and the body; talks says that the
-// conversation moves. It resolves to the result, or null when nothing was done.
+// conversation moves; inTurn lets the move wait for what the page is reading. It resolves to the result, or null
+// when nothing was done.
 export function open(ask) {
   const dialog = $("dialog");
   const body = { ...ask.body };
@@ -75,7 +76,7 @@ export function open(ask) {
 
     async function make(planned) {
       try {
-        done = await api.move(ask.path, planned ? { ...body, plan: planned } : body);
+        done = await ask.inTurn(() => api.move(ask.path, planned ? { ...body, plan: planned } : body));
         dialog.close();
       } catch (err) {
         if (err.code === "stale" || err.code === "conflict") await look("Something changed meanwhile; this is what it would do now.");
