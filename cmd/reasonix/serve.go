@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (a *app) serve(c *cli.Context) error {
 	if o.Model != nil {
 		runs := &servedAgent{world: w, options: o}
 		defer runs.close()
-		options.Agent = runs
+		options.Agent, options.Policy = runs, cmp.Or(string(o.Policy), string(agent.Ask))
 	}
 	if token == "" && c.String("auth") == "token" {
 		token = serve.NewToken()

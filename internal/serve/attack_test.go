@@ -110,12 +110,13 @@ func TestToken(t *testing.T) {
 // Ids and paths that point elsewhere find nothing, and no file of the system is ever shown.
 func TestTraversal(t *testing.T) {
 	s := newServed(t, nil)
-	ids := []string{"../../etc/passwd", "%2e%2e%2fetc%2fpasswd", "a%00b", "'%20OR%201=1--", "%25", "*", strings.Repeat("a", 5000), "\u202e"}
+	ids := []string{"../../etc", "../../etc/passwd", "%2e%2e%2fetc%2fpasswd", "a%00b", "'%20OR%201=1--", "%25", "*", strings.Repeat("a", 5000), "\u202e"}
 	for _, id := range ids {
 		for _, path := range []string{"/checkpoints?session=", "/operations?session=", "/messages?session=", "/checkpoints/0/diff?session="} {
 			a := s.do("GET", path+id, "")
 			s.want(a, 404, "not_found", "no_session")
 		}
+		s.want(s.do("GET", "/checkpoints?id="+id, ""), 400, "bad_request")
 		for _, path := range []string{"/page/" + id, "/" + id, "/checkpoints/" + id, "/checkpoints/" + id + "/diff"} {
 			if a := s.do("GET", path, ""); a.status != 404 && a.status != 400 || strings.Contains(a.body, "root:") {
 				t.Errorf("%s: %d %s", path, a.status, a.body)

@@ -156,6 +156,7 @@ type statusJSON struct {
 	Workspace string          `json:"workspace"`
 	Session   store.SessionID `json:"session"` // the current one; "" when there is none
 	Agent     bool            `json:"agent"`   // prompts can be submitted
+	Policy    string          `json:"policy"`  // what the agent may do: ask, auto-edit, full; "" without one
 	Token     bool            `json:"token"`   // a token is asked for
 	TimeMS    int64           `json:"time_ms"` // the server's clock
 }
@@ -165,7 +166,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := statusJSON{
-		Version: s.o.Version, Workspace: report.Text(s.o.Capture.Root.Path()), Agent: s.o.Agent != nil, Token: s.auth.asked,
+		Version: s.o.Version, Workspace: report.Text(s.o.Capture.Root.Path()), Agent: s.o.Agent != nil, Policy: s.o.Policy, Token: s.auth.asked,
 		TimeMS: s.o.Now().UnixMilli(),
 	}
 	cur, err := s.session(r, "")

@@ -51,6 +51,8 @@ type Options struct {
 	Engine  *rewind.Engine
 	// Agent runs what is submitted; nil means that the server only shows recorded sessions.
 	Agent Agent
+	// Policy is what the agent may do, for people to know: ask, auto-edit or full; "" without one.
+	Policy string
 	// Token is asked of every request but GET /healthz; "" means that nothing is asked.
 	Token string
 	// Hosts are names that the server answers to besides localhost and the address of the

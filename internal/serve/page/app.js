@@ -3,6 +3,7 @@ import * as api from "./api.js";
 import * as detail from "./detail.js";
 import * as dialog from "./dialog.js";
 import { listen } from "./live.js";
+import * as reply from "./reply.js";
 import { Timeline } from "./timeline.js";
 import { drawOperations, drawTree } from "./tree.js";
 import { h, $, count, say } from "./dom.js";
@@ -38,6 +39,7 @@ async function readAgain(anew) {
   document.title = `${state.status.workspace.split("/").pop()} — reasonix`;
   $("composer").hidden = !state.status.agent;
   $("viewer").hidden = state.status.agent;
+  $("policy").textContent = may[state.status.policy] ?? "";
   if (state.session === null || state.follow) state.session = state.status.session;
   sessionNote();
   if (!state.session) {
@@ -47,6 +49,7 @@ async function readAgain(anew) {
     return;
   }
   await timeline.load(state.session, state.q, () => state.turn);
+  $("cancel").hidden = timeline.turns.get(timeline.total - 1)?.status !== "open";
   if (timeline.selected < 0) {
     state.turn = null;
     if (timeline.length() > 0) timeline.select(0);
@@ -80,6 +83,13 @@ async function view(name) {
 }
 
 // ---- what is done
+
+// What the agent may do without being asked: nobody is asked here.
+const may = {
+  ask: "It may only read: serve --approve auto-edit or full allows more.",
+  "auto-edit": "It may edit files and run no commands.",
+  full: "It may edit files and run commands.",
+};
 
 const scopes = { both: "files and conversation", code: "files", conversation: "the conversation" };
 
@@ -158,11 +168,13 @@ function bar(what, files, verb, act) {
 let waiting = null;
 
 function news(name, data) {
+  if (name === "progress") return reply.progress(data); // nothing of it is in the history yet
+  if (name === "message") reply.settled();
+  if (name === "tool") reply.tool(data);
+  if (name === "turn_ended") reply.ended(data);
   if (name === "rewound" && data.session === state.session && $("undo").dataset.operation !== data.operation && !$("dialog").open) {
     finished(data.kind === "undo" ? "undo-rewind" : data.kind === "redo" ? "redo-rewind" : "rewind", { ...data, written: Array(data.written ?? 0), deleted: Array(data.deleted ?? 0) });
   }
-  if (name === "turn_started") $("cancel").hidden = false;
-  if (name === "turn_ended") $("cancel").hidden = true;
   if (name === "turn_started" || name === "turn_ended") say(`turn ${data.turn} ${name === "turn_started" ? "began" : "ended"}`);
   clearTimeout(waiting); // what comes close together is read once
   waiting = setTimeout(() => {
@@ -234,14 +246,23 @@ $("composer").addEventListener("submit", async (e) => {
   try {
     await api.submit(prompt);
     $("prompt").value = "";
+    state.follow = true; // the agent goes on with the current session
+    await refresh(true);
   } catch (err) {
-    failed(err);
+    reply.refused(err);
   }
 });
 $("prompt").addEventListener("keydown", (e) => {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) $("composer").requestSubmit();
 });
-$("cancel").addEventListener("click", () => api.cancel().catch(failed));
+$("cancel").addEventListener("click", async () => {
+  try {
+    const { cancelled } = await api.cancel();
+    if (!cancelled) reply.refused(new Error("Another program runs that turn: stop it there."));
+  } catch (err) {
+    reply.refused(err);
+  }
+});
 
 state.follow = true;
 refresh().then(() => { document.body.dataset.ready = "true"; listen(news); }).catch(failed);

@@ -1,7 +1,7 @@
 // What happens, whoever does it, as it happens.
 import { $ } from "./dom.js";
 
-const names = ["turn_started", "turn_ended", "message", "tool", "rewound", "forked", "switched", "changed", "reset"];
+const names = ["turn_started", "turn_ended", "message", "tool", "progress", "rewound", "forked", "switched", "changed", "reset"];
 
 // listen calls on(name, data) for each event; lost ones come again by themselves when the stream does.
 export function listen(on) {
