@@ -332,6 +332,7 @@ func (p *play) tell() {
 	p.must(err)
 	p.printed["verify"] = append(p.printed["verify"], `{"problems":[`+string(one)+`]}`)
 	p.json("stats", "stats")
+	p.json("bench", "bench", "--quick", "--only", "turn-1")
 	backup := filepath.Join(p.dir, "..", "backup.db")
 	p.json("backup", "backup", backup)
 	p.json("restore-backup", "restore-backup", backup)

@@ -88,7 +88,7 @@ func (a *app) cli() *cli.App {
 			catCommand(a), historyCommand(a), treeCommand(a), opsCommand(a),
 			rewindCommand(a), undoCommand(a), redoCommand(a), forkCommand(a), switchCommand(a),
 			exportCommand(a), importCommand(a), hookCommand(a), scanCommand(a), doctorCommand(a),
-			sqlCommand(a), verifyCommand(a), statsCommand(a), gcCommand(a), pinCommand(a), unpinCommand(a),
+			sqlCommand(a), verifyCommand(a), statsCommand(a), benchCommand(a), gcCommand(a), pinCommand(a), unpinCommand(a),
 			backupCommand(a), restoreCommand(a), storeCommand(a),
 			serveCommand(a), demoCommand(a), completionCommand(a), versionCommand(a),
 		},
