@@ -80,7 +80,7 @@ func measureRestore(r *rig) (figures, error) {
 		side{do: w.there(store.Both)},
 		git.side(1, nil, func() error {
 			at = 1 - at
-			_, err := git.run(nil, "read-tree", "-u", "--reset", trees[at])
+			_, err := git.run("read-tree", "-u", "--reset", trees[at])
 			return err
 		}),
 		side{name: "a sync for each file", do: func() error {

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +26,7 @@ func (r *rig) shadow(dir string) (*shadow, error) {
 		return nil, err
 	}
 	s := &shadow{r: r, dir: dir, repo: filepath.Join(at, "git")}
-	_, err = s.run(nil, "init", "-q")
+	_, err = s.run("init", "-q")
 	return s, err
 }
 
@@ -40,9 +39,9 @@ func (s *shadow) side(times int, prepare, do func() error) side {
 }
 
 // run runs git on the work tree, with nobody's settings.
-func (s *shadow) run(in io.Reader, args ...string) (string, error) {
+func (s *shadow) run(args ...string) (string, error) {
 	cmd := exec.CommandContext(s.r.ctx, s.r.git, args...)
-	cmd.Dir, cmd.Stdin = s.dir, in
+	cmd.Dir = s.dir
 	cmd.Env = append(
 		os.Environ(), "GIT_DIR="+s.repo, "GIT_WORK_TREE="+s.dir, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a", "LC_ALL=C",
@@ -57,17 +56,17 @@ func (s *shadow) run(in io.Reader, args ...string) (string, error) {
 
 // tree records the whole work tree: what a scan does.
 func (s *shadow) tree() (string, error) {
-	if _, err := s.run(nil, "add", "-A"); err != nil {
+	if _, err := s.run("add", "-A"); err != nil {
 		return "", err
 	}
-	return s.run(nil, "write-tree")
+	return s.run("write-tree")
 }
 
 // commit records the work tree as a commit: what a capture does.
 func (s *shadow) commit() error {
 	tree, err := s.tree()
 	if err == nil {
-		_, err = s.run(nil, "commit-tree", "-m", "turn", tree)
+		_, err = s.run("commit-tree", "-m", "turn", tree)
 	}
 	return err
 }

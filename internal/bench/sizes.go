@@ -187,12 +187,12 @@ func (s *shadow) keep() error {
 		return err
 	}
 	args := []string{"commit-tree", "-m", "turn", tree}
-	if parent, err := s.run(nil, "rev-parse", "-q", "--verify", "refs/heads/turns"); err == nil {
+	if parent, err := s.run("rev-parse", "-q", "--verify", "refs/heads/turns"); err == nil {
 		args = append(args, "-p", parent)
 	}
-	commit, err := s.run(nil, args...)
+	commit, err := s.run(args...)
 	if err == nil {
-		_, err = s.run(nil, "update-ref", "refs/heads/turns", commit)
+		_, err = s.run("update-ref", "refs/heads/turns", commit)
 	}
 	return err
 }
@@ -200,7 +200,7 @@ func (s *shadow) keep() error {
 // packed packs as tightly as git can; all is what the packs take with their indexes, blobs what
 // the contents take in them.
 func (s *shadow) packed() (all, blobs int64, err error) {
-	if _, err := s.run(nil, "gc", "-q", "--aggressive", "--prune=now"); err != nil {
+	if _, err := s.run("gc", "-q", "--aggressive", "--prune=now"); err != nil {
 		return 0, 0, err
 	}
 	err = filepath.WalkDir(filepath.Join(s.repo, "objects"), func(_ string, d fs.DirEntry, err error) error {
@@ -216,7 +216,7 @@ func (s *shadow) packed() (all, blobs int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	objects, err := s.run(nil, "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectsize:disk)")
+	objects, err := s.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectsize:disk)")
 	for row := range strings.Lines(objects) {
 		if size, ok := strings.CutPrefix(strings.TrimSpace(row), "blob "); ok {
 			n, nerr := strconv.ParseInt(size, 10, 64)

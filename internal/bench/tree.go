@@ -53,11 +53,18 @@ func (r *rig) tree() (*tree, error) {
 // copyOf copies what lies in from, but for repositories, which git would not look into, and what
 // cannot be read.
 func (t *tree) copyOf(r *rig, from string) error {
-	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	err = filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = r.ctx.Err()
 		}
-		if err != nil || name == r.temp || d.Name() == ".git" {
+		if name == r.temp { // the copy is below what is copied
+			return fs.SkipDir
+		}
+		if err != nil || d.Name() == ".git" {
 			return skipped(d, err)
 		}
 		rel, err := filepath.Rel(from, name)
