@@ -506,3 +506,43 @@ func TestCaseForkAtTheTipWithCode(t *testing.T) {
 	w.do(rewind.Request{Kind: store.OpFork, Turn: 1, Code: true})
 	w.has("a", "644:1")
 }
+
+// TestCaseNothingChangedStoresNothing: tools and commands that change nothing leave no content and
+// at most a row for each call.
+func TestCaseNothingChangedStoresNothing(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.close()
+	w.put("a", "644:as it was")
+	stats := func() (s store.Stats) {
+		w.must(w.capture.Store.View(t.Context(), func(tx *store.Tx) (err error) {
+			s, err = tx.Stats(1)
+			return err
+		}))
+		return s
+	}
+	call := func() {
+		_, err := w.recorder.BeginTurn(t.Context(), w.ids[0], "", "look", nil)
+		w.must(err)
+		e, x := agent.Edit{Call: "e", Tool: "write", Paths: []string{"a"}}, agent.Exec{Call: "x", Tool: "bash"}
+		for _, do := range []func() error{
+			func() error { _, err := w.recorder.BeforeEdit(t.Context(), w.ids[0], e); return err },
+			func() error { _, err := w.recorder.AfterEdit(t.Context(), w.ids[0], e); return err },
+			func() error { _, err := w.recorder.BeforeExec(t.Context(), w.ids[0], x); return err },
+			func() error { _, err := w.recorder.AfterExec(t.Context(), w.ids[0], x); return err },
+		} {
+			w.must(do())
+		}
+		w.must(w.recorder.EndTurn(t.Context(), w.ids[0], store.TurnDone))
+	}
+	call()
+	before := stats()
+	const turns = 40
+	for range turns {
+		call()
+	}
+	after := stats()
+	if after.Contents != before.Contents || after.Stored != before.Stored || after.Changes > before.Changes+turns {
+		t.Errorf("nothing changed, and stored are %d contents of %d bytes, then %d of %d; %d rows, then %d",
+			before.Contents, before.Stored, after.Contents, after.Stored, before.Changes, after.Changes)
+	}
+}

@@ -27,6 +27,7 @@ func main() {
 
 // run is the program; it returns the exit code.
 func run(args []string) int {
+	surviveFullFiles()
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		now: time.Now, env: os.Getenv,
