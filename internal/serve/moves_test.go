@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -159,6 +160,37 @@ func TestConflictsAndStalePlans(t *testing.T) {
 	read[moveJSON](s, s.do("POST", "/rewind", `{"turn":2,"scope":"code","force":true}`))
 	read[moveJSON](s, s.do("POST", "/undo-rewind", `{}`))
 	s.same("undo of a forced rewind", before)
+}
+
+// Of many tabs that were shown the same plan one carries it out; to the others it is out of date.
+func TestOnePlanManyTabs(t *testing.T) {
+	s := newServed(t, nil)
+	plan := read[moveJSON](s, s.do("POST", "/rewind", `{"turn":2,"scope":"both","dry_run":true}`)).Plan
+	answers := make(chan answer, 8)
+	for range cap(answers) {
+		go func() { answers <- s.do("POST", "/rewind", `{"turn":2,"scope":"both","plan":"`+plan+`"}`) }()
+	}
+	done := 0
+	for range cap(answers) {
+		switch a := <-answers; a.status {
+		case 200:
+			done++
+		case 409, 404: // by then there is no turn 2 to be seen any more
+			if strings.Contains(a.body, `"conflict"`) {
+				t.Errorf("a conflict: %s", a.body)
+			}
+		default:
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if done != 1 {
+		t.Errorf("%d tabs carried out one plan", done)
+	}
+	var log struct{ Operations []json.RawMessage }
+	s.Must(json.Unmarshal([]byte(s.do("GET", "/operations", "").body), &log))
+	if len(log.Operations) != 1 {
+		t.Errorf("operations: %s", log.Operations)
+	}
 }
 
 // A turn that runs makes moves busy, until force closes it.

@@ -77,6 +77,9 @@ func checkNames(b []byte, known []string) error {
 		name, _ := token.(string)
 		switch {
 		case !slices.Contains(known, name):
+			if len(known) == 0 {
+				return badRequest(fmt.Sprintf("unknown member %q; there are none here", name))
+			}
 			return badRequest(fmt.Sprintf("unknown member %q; known are %s", name, strings.Join(known, ", ")))
 		case slices.Contains(seen, name):
 			return badRequest(fmt.Sprintf("%q is there twice", name))
@@ -106,6 +109,9 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	for name, values := range q {
 		many := slices.Contains(known, name+"*")
 		if !many && !slices.Contains(known, name) {
+			if len(known) == 0 {
+				return nil, badRequest(fmt.Sprintf("unknown parameter %q; there are none here", name))
+			}
 			return nil, badRequest(fmt.Sprintf("unknown parameter %q; known are %s", name, strings.ReplaceAll(strings.Join(known, ", "), "*", "")))
 		}
 		if !many && len(values) > 1 {

@@ -62,6 +62,16 @@ func TestAgent(t *testing.T) {
 	b.wait(`document.querySelector("#reply .bad")?.textContent.includes("no money <i>left</i>")`)
 	b.wait(`document.querySelector("#detail h1").textContent === "Turn 4failed"`)
 	b.shot("agent-failed")
+	b.size(390, 800)
+	b.key("\x1b")
+	b.wait(`getComputedStyle(document.querySelector(".side")).display !== "none"`)
+	if !eval[bool](b, `(() => {
+		const r = document.querySelector("#composer button").getBoundingClientRect();
+		return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2) === document.querySelector("#composer button");
+	})()`) {
+		t.Error("something covers what sends a prompt on a phone")
+	}
+	b.shot("agent-phone")
 }
 
 // real is the program's agent, which begins anew with each prompt: the session may have moved.

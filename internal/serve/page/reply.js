@@ -1,5 +1,5 @@
 // What the agent of this server says and does in a turn, as it does it, and why it stopped.
-import { h, $ } from "./dom.js";
+import { h, $, say } from "./dom.js";
 
 const most = 20000; // characters of one piece that are kept here: the conversation has all of it
 
@@ -63,6 +63,7 @@ function begin(turn) {
 function line(cls, text) {
   const box = h("p", { class: cls }, text);
   since.push(box);
+  if (cls === "bad") say(text); // the rest would be read out piece by piece
   $("reply").append(box);
   return box;
 }
