@@ -133,11 +133,12 @@ func (t *Tx) Messages(head NodeID, lo, hi int64) iter.Seq2[Message, error] {
 			yield(Message{}, err)
 			return
 		}
-		for _, s := range slices.Backward(line) {
-			if lo >= hi {
+		for i, s := range slices.Backward(line) {
+			switch {
+			case s.messages >= hi:
 				return
-			}
-			if !t.messagesIn(s, lo, hi, yield) {
+			case i > 0 && line[i-1].messages <= lo: // it ends before: the next one begins there
+			case !t.messagesIn(s, lo, hi, yield):
 				return
 			}
 		}
@@ -147,12 +148,15 @@ func (t *Tx) Messages(head NodeID, lo, hi int64) iter.Seq2[Message, error] {
 // messagesIn yields what a span has of [lo, hi).
 func (t *Tx) messagesIn(s span, lo, hi int64, yield func(Message, error) bool) bool {
 	fail := func(err error) bool { yield(Message{}, err); return false }
-	low, err := t.depthOf(s, lo)
-	if err != nil {
-		return fail(err)
-	}
-	if low > s.high {
-		return true
+	low := s.low
+	if lo > s.messages {
+		var err error
+		if low, err = t.depthOf(s, lo); err != nil {
+			return fail(err)
+		}
+		if low > s.high {
+			return true
+		}
 	}
 	rows, err := t.r.Query(`
 		SELECT n.msg_start + (m.id & 4294967295), n.turn, m.role, m.json, b.hash, coalesce(b.size, 0), m.sum

@@ -105,25 +105,26 @@ type span struct {
 	segment   NodeID
 	low, high int64
 	first     NodeKind // kind of the segment's first node
+	messages  int64    // of the line before the segment's first node
 }
 
 // spans are the parts of the line that ends at head, newest first: up to its session's root,
 // or to the top of the tree.
 func (t *Tx) spans(head NodeID, wholeTree bool) ([]span, error) {
 	rows, err := t.r.Query(`
-		WITH RECURSIVE part (segment, low, high, kind, parent_id) AS (
-		  SELECT n.segment, f.depth, n.depth, f.kind, f.parent_id
+		WITH RECURSIVE part (segment, low, high, kind, messages, parent_id) AS (
+		  SELECT n.segment, f.depth, n.depth, f.kind, f.msg_start, f.parent_id
 		  FROM node n
 		  JOIN node f ON f.id = n.segment
 		  WHERE n.id = ?
 		  UNION ALL
-		  SELECT p.segment, f.depth, p.depth, f.kind, f.parent_id
+		  SELECT p.segment, f.depth, p.depth, f.kind, f.msg_start, f.parent_id
 		  FROM part
 		  JOIN node p ON p.id = part.parent_id
 		  JOIN node f ON f.id = p.segment
 		  WHERE ? OR part.kind <> 1
 		)
-		SELECT segment, low, high, kind FROM part`, head, wholeTree)
+		SELECT segment, low, high, kind, messages FROM part`, head, wholeTree)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (t *Tx) spans(head NodeID, wholeTree bool) ([]span, error) {
 	var all []span
 	for rows.Next() {
 		var s span
-		if err := rows.Scan(&s.segment, &s.low, &s.high, &s.first); err != nil {
+		if err := rows.Scan(&s.segment, &s.low, &s.high, &s.first, &s.messages); err != nil {
 			return nil, err
 		}
 		if s.low > s.high || (len(all) > 0 && s.high >= all[len(all)-1].low) {
@@ -216,12 +217,12 @@ func apart(a, b []span) (onlyA, onlyB, shared []span) {
 		top := min(s.high, b[j].high)
 		onlyA, onlyB = append(onlyA, a[:i]...), append(onlyB, b[:j]...)
 		if s.high > top {
-			onlyA = append(onlyA, span{s.segment, top + 1, s.high, s.first})
+			onlyA = append(onlyA, span{s.segment, top + 1, s.high, s.first, s.messages})
 		}
 		if b[j].high > top {
-			onlyB = append(onlyB, span{s.segment, top + 1, b[j].high, s.first})
+			onlyB = append(onlyB, span{s.segment, top + 1, b[j].high, s.first, s.messages})
 		}
-		return onlyA, onlyB, append([]span{{s.segment, s.low, top, s.first}}, a[i+1:]...)
+		return onlyA, onlyB, append([]span{{s.segment, s.low, top, s.first, s.messages}}, a[i+1:]...)
 	}
 	return a, b, nil
 }

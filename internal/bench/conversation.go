@@ -112,7 +112,9 @@ func measureFork(r *rig) (figures, error) {
 	if err := os.WriteFile(from, lines, 0o600); err != nil {
 		return figures{}, err
 	}
-	return r.both(20, func(w *world) (func() error, error) { return w.forkAtTip() }, side{
+	return r.both(20, func(w *world) (func() error, error) {
+		return func() error { _, err := w.forkAt(w.id); return err }, nil
+	}, side{
 		name: "a copied file of lines", do: func() error {
 			b, err := os.ReadFile(from)
 			if err != nil {
@@ -123,21 +125,19 @@ func measureFork(r *rig) (figures, error) {
 	})
 }
 
-// forkAtTip forks at the last turn, where nearly all messages are the parent's.
-func (w *world) forkAtTip() (func() error, error) {
-	s, err := w.session()
+// forkAt forks a session at its end, where all messages are the parent's.
+func (w *world) forkAt(id store.SessionID) (store.SessionID, error) {
+	s, err := w.session(id)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return func() error {
-		_, err := w.move(rewind.Request{Kind: store.OpFork, Turn: s.Turns - 1, Session: s.ID})
-		return err
-	}, nil
+	res, err := w.move(rewind.Request{Kind: store.OpFork, Turn: s.Turns, Session: id})
+	return res.Branch, err
 }
 
-func (w *world) session() (s store.Session, err error) {
+func (w *world) session(id store.SessionID) (s store.Session, err error) {
 	err = w.store.View(w.r.ctx, func(tx *store.Tx) error {
-		s, err = tx.Session(w.id)
+		s, err = tx.Session(id)
 		return err
 	})
 	return s, err
@@ -146,10 +146,6 @@ func (w *world) session() (s store.Session, err error) {
 // measureForkBytes makes many forks: a database grows by whole pages.
 func measureForkBytes(r *rig) (figures, error) {
 	w, err := r.talk(r.size(100_000, 500))
-	if err != nil {
-		return figures{}, err
-	}
-	fork, err := w.forkAtTip()
 	if err != nil {
 		return figures{}, err
 	}
@@ -169,7 +165,7 @@ func measureForkBytes(r *rig) (figures, error) {
 	}
 	n := r.size(200, 5)
 	for range n {
-		if err := fork(); err != nil {
+		if _, err := w.forkAt(w.id); err != nil {
 			return figures{}, err
 		}
 	}
@@ -180,17 +176,13 @@ func measureForkBytes(r *rig) (figures, error) {
 // measureTail reads the end of a conversation of which each fork has a part of its own.
 func measureTail(r *rig) (figures, error) {
 	return r.both(50, func(w *world) (func() error, error) {
-		s, err := w.session()
-		if err != nil {
-			return nil, err
-		}
-		id := s.ID
+		id := w.id
 		for i := range r.size(50, 3) {
-			res, err := w.move(rewind.Request{Kind: store.OpFork, Turn: -1, Session: id})
+			res, err := w.forkAt(id)
 			if err != nil {
 				return nil, err
 			}
-			id = res.Branch
+			id = res
 			if _, err := w.recorder.BeginTurn(r.ctx, id, "", "in a fork", []json.RawMessage{message(i)}); err != nil {
 				return nil, err
 			}
