@@ -272,7 +272,7 @@ func TestNewsFromElsewhere(t *testing.T) {
 // TestLooks takes pictures in dark and on a phone, and checks that nothing sticks out there.
 func TestLooks(t *testing.T) {
 	b := open(t, project(t), nil)
-	b.scheme("dark")
+	b.media("prefers-color-scheme", "dark")
 	b.pick(1)
 	b.click("#detail .file summary")
 	b.wait(`document.querySelector("#detail .diff .added")`)
@@ -296,7 +296,7 @@ func TestLooks(t *testing.T) {
 	b.wait(`document.querySelector("#dialog .plan-list")`)
 	fits("the dry run")
 	b.shot("phone-dry-run")
-	b.scheme("light")
+	b.media("prefers-color-scheme", "light")
 	b.shot("phone-dry-run-light")
 	b.button("#dialog", "Cancel")
 	b.key("?")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,12 +134,16 @@ func (b *tab) size(width, height int64) {
 	b.do(chromedp.EmulateViewport(width, height))
 }
 
-// scheme is "light" or "dark".
-func (b *tab) scheme(name string) {
+// media sets what a person prefers, such as prefers-color-scheme: names and values in turn.
+func (b *tab) media(prefers ...string) {
 	b.T.Helper()
+	var features []*emulation.MediaFeature
+	for pair := range slices.Chunk(prefers, 2) {
+		features = append(features, &emulation.MediaFeature{Name: pair[0], Value: pair[1]})
+	}
 	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		return cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+			Features: features,
 		})
 	})
 }
