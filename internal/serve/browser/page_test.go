@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"reasonix/internal/serve"
 	"reasonix/internal/worldtest"
 	"reasonix/rewind"
@@ -266,6 +268,37 @@ func TestNewsFromElsewhere(t *testing.T) {
 	b.wait(`document.querySelectorAll(".turn").length === 5`)
 	if b.file("new.txt") != "x\n" {
 		t.Error("undo of what another program did")
+	}
+}
+
+// TestTwoTabs has two tabs of a browser see what is done in the other one, and a plan that the other one made void.
+func TestTwoTabs(t *testing.T) {
+	b := open(t, project(t), nil)
+	other := &tab{World: b.World, base: b.base}
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithListener(other.listen))
+	other.ctx = ctx
+	t.Cleanup(end)
+	other.Must(chromedp.Do(ctx))
+	other.do(chromedp.Navigate(b.base + "/")) // the cookie lets it in
+	other.wait(`document.querySelector("#live-text")?.textContent === "live"`)
+
+	other.pick(2)
+	other.button("#detail .actions", "Restore both")
+	other.wait(`document.querySelector("#dialog[open] .plan-list")`)
+	b.pick(3)
+	b.button("#detail .actions", "Restore both")
+	b.button("#dialog", "Restore")
+	b.wait(`document.querySelectorAll(".turn").length === 3`)
+	other.wait(`document.querySelectorAll(".turn").length === 3`)
+	other.button("#dialog", "Restore")
+	other.wait(`document.querySelector("#dialog[open]").textContent.includes("Something changed meanwhile")`)
+	other.button("#dialog", "Restore")
+	other.wait(`document.querySelectorAll(".turn").length === 2`)
+	b.wait(`document.querySelectorAll(".turn").length === 2`)
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if len(other.problems) > 0 {
+		t.Errorf("the other tab: %q", other.problems)
 	}
 }
 
