@@ -73,7 +73,7 @@ func (c *talk) backup(name, content string) {
 func (c *talk) read() []export.Imported {
 	c.w.T.Helper()
 	worldtest.WriteAll(c.w.T, filepath.Dir(c.path()), map[string][]byte{"s1.jsonl": []byte(strings.Join(c.lines, "\n") + "\n")})
-	all, err := export.ImportClaude(c.w.T.Context(), c.w.Capture.Store, capture.Disk{Capture: c.w.Capture}, c.path(), export.ImportOptions{})
+	all, err := export.ImportClaude(c.w.T.Context(), c.w.Capture.Store, capture.Disk{Capture: c.w.Capture}, c.path(), export.ImportOptions{FromRoot: c.w.Capture.Root.Path()})
 	c.w.Must(err)
 	return all
 }
@@ -208,7 +208,7 @@ func FuzzImportTranscript(f *testing.F) {
 		if err := os.WriteFile(path, lines, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all, err := export.ImportClaude(t.Context(), w.Capture.Store, capture.Disk{Capture: w.Capture}, path, export.ImportOptions{})
+		all, err := export.ImportClaude(t.Context(), w.Capture.Store, capture.Disk{Capture: w.Capture}, path, export.ImportOptions{FromRoot: w.Capture.Root.Path()})
 		if diff := cmp.Diff(before, worldtest.Files(t, filepath.Dir(w.Dir))); diff != "" {
 			t.Fatal(diff)
 		}

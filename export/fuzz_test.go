@@ -73,7 +73,7 @@ func (l *lab) read(t *testing.T, files map[string][]byte) {
 		path = from + ".jsonl"
 	}
 	s := l.w.Capture.Store
-	r, err := export.Import(t.Context(), s, capture.Disk{Capture: l.w.Capture}, path, export.ImportOptions{})
+	r, err := export.Import(t.Context(), s, capture.Disk{Capture: l.w.Capture}, path, export.ImportOptions{FromRoot: l.w.Capture.Root.Path()})
 	if diff := cmp.Diff(l.before, worldtest.Files(t, filepath.Dir(l.w.Dir))); diff != "" {
 		t.Fatalf("files were touched: %s", diff)
 	}

@@ -99,7 +99,7 @@ func TestHostileFiles(t *testing.T) {
 				w.Must(os.WriteFile(file, []byte(content), 0o644))
 			}
 			before := [2]map[string]worldtest.Entry{worldtest.Files(t, filepath.Dir(w.Dir)), worldtest.Files(t, dir)}
-			r, err := export.Import(t.Context(), w.Capture.Store, capture.Disk{Capture: w.Capture}, dir, export.ImportOptions{})
+			r, err := export.Import(t.Context(), w.Capture.Store, capture.Disk{Capture: w.Capture}, dir, export.ImportOptions{FromRoot: w.Capture.Root.Path()})
 			w.Must(err)
 			var codes []string
 			for _, one := range r.Warnings {

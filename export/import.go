@@ -21,6 +21,8 @@ var (
 	ErrNoSource = errors.New("nothing to import")
 	// ErrTooNew is returned for files of a version that is not known: they could only be guessed at.
 	ErrTooNew = errors.New("the files are of a newer version")
+	// ErrElsewhere is in an *Elsewhere.
+	ErrElsewhere = errors.New("all files lie outside of this workspace")
 )
 
 // The limits of what is read, so that hostile files cost an error and not the machine.
@@ -59,6 +61,23 @@ const (
 	WarnThere     = "imported_before"
 )
 
+// Elsewhere is returned when files were recorded, not one of them below the root, and nobody said that this
+// is the root: a session would be imported that can restore nothing.
+type Elsewhere struct {
+	Root  string // that was looked below
+	Below string // the deepest folder that all files lie below; "" when there is none
+}
+
+func (e *Elsewhere) Error() string {
+	if e.Below == "" {
+		return fmt.Sprintf("not one of the files lies below %s: %v", e.Root, ErrElsewhere)
+	}
+	return fmt.Sprintf("the files lie below %s, not below %s: %v", e.Below, e.Root, ErrElsewhere)
+}
+
+// Unwrap gives ErrElsewhere.
+func (e *Elsewhere) Unwrap() error { return ErrElsewhere }
+
 // Disk is the workspace, which an import only reads.
 type Disk interface {
 	// Root is its absolute path.
@@ -94,23 +113,25 @@ type Imported struct {
 
 // importer is one import.
 type importer struct {
-	store    *store.Store
-	disk     Disk
-	o        ImportOptions
-	kind     string // Source or ClaudeSource
-	from     source
-	ckpt     *folder
-	claude   *claudeLine // where the files are those of Claude Code
-	meta     branch
-	talk     *transcript
-	turns    []turnPlan
-	records  []record
-	contents map[[sha256.Size]byte]content
-	last     map[store.Path]blob.Hash // of each path
-	pending  []*blob.Prepared
-	held     int64
-	making   *store.Import
-	result   Imported
+	store     *store.Store
+	disk      Disk
+	o         ImportOptions
+	kind      string // Source or ClaudeSource
+	from      source
+	ckpt      *folder
+	claude    *claudeLine // where the files are those of Claude Code
+	meta      branch
+	talk      *transcript
+	turns     []turnPlan
+	records   []record
+	contents  map[[sha256.Size]byte]content
+	last      map[store.Path]blob.Hash // of each path
+	pending   []*blob.Prepared
+	held      int64
+	making    *store.Import
+	result    Imported
+	rootGiven bool
+	elsewhere []string // absolute names that do not lie below the root
 }
 
 // content is what is stored under a SHA-256.
@@ -143,11 +164,13 @@ func Import(ctx context.Context, s *store.Store, disk Disk, path string, o Impor
 }
 
 func newImporter(s *store.Store, disk Disk, o ImportOptions, kind string) *importer {
-	if o.FromRoot == "" {
+	given := o.FromRoot != ""
+	if !given {
 		o.FromRoot = disk.Root()
 	}
 	return &importer{
-		store: s, disk: disk, o: o, kind: kind,
+		rootGiven: given,
+		store:     s, disk: disk, o: o, kind: kind,
 		contents: map[[sha256.Size]byte]content{}, last: map[store.Path]blob.Hash{},
 	}
 }
@@ -220,9 +243,9 @@ func (i *importer) there(ctx context.Context) (bool, error) {
 	i.result.Before, i.result.Turns, i.result.Messages = true, s.Turns, s.Messages
 	detail := "it was imported before; nothing was done"
 	if int64(i.talk.len()) > s.Messages {
-		detail = fmt.Sprintf("the files have %d messages, the session has %d; to import them anew: reasonix sessions delete %s", i.talk.len(), s.Messages, s.ID)
+		detail = fmt.Sprintf("the files have %d messages, the session has %d; nothing was done", i.talk.len(), s.Messages)
 	}
-	i.warn(Warning{Code: WarnThere, Turn: -1, Detail: detail})
+	i.warn(Warning{Code: WarnThere, Turn: -1, Detail: fmt.Sprintf("%s. To import it anew: reasonix sessions delete %s", detail, s.ID)})
 	return true, i.link(ctx)
 }
 
@@ -251,6 +274,9 @@ func (i *importer) fill(ctx context.Context, n store.NewImport) error {
 		if i.o.Progress != nil {
 			i.o.Progress(k+1, 2*len(i.turns))
 		}
+	}
+	if i.result.Files == 0 && len(i.elsewhere) > 0 && !i.rootGiven {
+		return &Elsewhere{Root: i.o.FromRoot, Below: commonFolder(i.elsewhere)}
 	}
 	if err := i.settle(ctx); err != nil {
 		return err

@@ -232,6 +232,7 @@ func (i *importer) pathOf(t *turnPlan, name string) (p store.Path, ok bool) {
 	if path.IsAbs(rel) || drive.MatchString(name) {
 		below, found := strings.CutPrefix(rel, strings.TrimSuffix(root, "/")+"/")
 		if !found {
+			i.elsewhere = append(i.elsewhere, rel)
 			return bad(WarnOutside, "it does not lie below "+i.o.FromRoot)
 		}
 		rel = below
@@ -292,4 +293,19 @@ func (i *importer) settle(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// commonFolder is the deepest folder that all of some absolute names lie below; "" when only the root
+// of a file system is.
+func commonFolder(names []string) string {
+	common := path.Dir(names[0])
+	for _, n := range names[1:] {
+		for common != path.Dir(common) && !strings.HasPrefix(n, common+"/") {
+			common = path.Dir(common)
+		}
+	}
+	if common == "/" || common == "." || len(common) == 3 && drive.MatchString(common) {
+		return ""
+	}
+	return common
 }

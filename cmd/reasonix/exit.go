@@ -145,6 +145,7 @@ var meanings = []struct {
 	{export.ErrNotEmpty, meaning{exitConflict, "not_empty", "--out names a new or empty folder; --overwrite replaces an earlier export"}},
 	{export.ErrNoSource, meaning{exitNotFound, "no_source", ""}},
 	{export.ErrTooNew, meaning{exitFailure, "too_new", "upgrade reasonix; nothing was imported"}},
+	{export.ErrElsewhere, meaning{exitFailure, "elsewhere", ""}},
 	{fs.ErrNotExist, meaning{exitNotFound, "not_there", ""}},
 	{export.ErrInvalid, meaning{exitUsage, "usage", ""}},
 	{fs.ErrPermission, meaning{exitFailure, "permission", ""}},

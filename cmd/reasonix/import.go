@@ -196,5 +196,13 @@ func importError(err error) error {
 	if errors.Is(err, export.ErrNoSource) {
 		return withHint(err, "name a session's .jsonl, or its .ckpt folder")
 	}
+	var elsewhere *export.Elsewhere
+	if errors.As(err, &elsewhere) {
+		below := elsewhere.Below
+		if below == "" {
+			below = "DIR"
+		}
+		return withHint(err, "--from-root %s takes them as files of this workspace; --from-root %s imports the conversation without them", below, elsewhere.Root)
+	}
 	return err
 }

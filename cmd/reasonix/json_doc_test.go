@@ -344,7 +344,7 @@ func (p *play) tell() {
 	turn := filepath.Join(p.dir, "..", "s9.ckpt", "turn-0.json")
 	p.must(os.MkdirAll(filepath.Dir(turn), 0o755))
 	p.must(os.WriteFile(turn, []byte(`{"turn":0,"files":[{"path":"/etc/passwd","content":null}]}`), 0o600))
-	p.json("import-ckpt", "import-ckpt", filepath.Dir(turn))
+	p.json("import-ckpt", "import-ckpt", filepath.Dir(turn), "--from-root", p.dir)
 	p.json("completion", "completion", "bash")
 	p.json("version", "version")
 	p.printed["serve"] = []string{`{"url":"","addr":"","token":""}`}  // TestServeToken looks at the real one
