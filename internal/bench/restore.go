@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"reasonix/internal/capture"
+	"reasonix/internal/workspace"
 	"reasonix/rewind"
 	"reasonix/store"
 )
@@ -14,8 +15,12 @@ import (
 func restoreLines() []line {
 	return []line{
 		{
+			name: "replace-1000", what: "replace 1,000 files of 10 KB, durable, without a history", unit: "ms",
+			targets: []Target{{Of: "git", AtLeast: 0.9}, {Of: synced, AtLeast: 6}}, measure: func(r *rig) (figures, error) { return measureRestore(r, (*world).replaces) },
+		},
+		{
 			name: "restore-1000", what: "rewind, or undo, of 1,000 files of 10 KB: durable, and undoable", unit: "ms",
-			targets: []Target{{Of: "git", AtLeast: 0.55}, {Of: "a sync for each file", AtLeast: 2}}, measure: measureRestore,
+			targets: []Target{{Of: "git", AtLeast: 0.55}}, measure: func(r *rig) (figures, error) { return measureRestore(r, (*world).moves) },
 		},
 		{
 			name: "rewind-1", what: "rewind, or undo, of one file in a tree of 100,000", unit: "ms",
@@ -28,9 +33,12 @@ func restoreLines() []line {
 	}
 }
 
+// synced is a tool that replaces one file after the other and syncs each.
+const synced = "a sync for each file"
+
 // measureRestore goes to and fro between two states of many files. Git checks them out and syncs
-// nothing; a tool that replaces one file after the other syncs each.
-func measureRestore(r *rig) (figures, error) {
+// nothing.
+func measureRestore(r *rig, ours func(*world, []string) (func() error, error)) (figures, error) {
 	w, err := r.world("")
 	if err != nil {
 		return figures{}, err
@@ -76,20 +84,61 @@ func measureRestore(r *rig) (figures, error) {
 		}
 	}
 	naive := 0
+	do, err := ours(w, names)
+	if err != nil {
+		return figures{}, err
+	}
 	return r.compare(
-		side{do: w.there(store.Both)},
+		side{do: do},
 		git.side(1, nil, func() error {
 			at = 1 - at
 			_, err := git.run("read-tree", "-u", "--reset", trees[at])
 			return err
 		}),
-		side{name: "a sync for each file", do: func() error {
+		side{name: synced, do: func() error {
 			naive = 1 - naive
 			return write(beside, texts[naive], func(dir, name, text string) error {
 				return replaceSynced(filepath.Join(dir, filepath.FromSlash(name)), []byte(text))
 			})
 		}},
 	)
+}
+
+// moves goes there and back with all that belongs to it.
+func (w *world) moves([]string) (func() error, error) { return w.there(store.Both), nil }
+
+// replaces goes there and back with what replaces files, alone.
+func (w *world) replaces(names []string) (func() error, error) {
+	var paths []store.Path
+	for _, name := range names {
+		paths = append(paths, store.Path(name))
+	}
+	read := func() ([]capture.Reading, error) { return w.capture.Read(w.r.ctx, paths) }
+	now, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.move(rewind.Request{Kind: store.OpRewind, Turn: 0, Scope: store.Both}); err != nil {
+		return nil, err
+	}
+	then, err := read()
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	return func() error {
+		var steps []workspace.Step
+		for i := range then {
+			steps = append(steps, workspace.Step{Path: then[i].Path, From: then[i].State, To: now[i].State})
+		}
+		then, now = now, then
+		n++
+		staged, err := w.capture.Root.Stage(w.r.ctx, fmt.Sprint("bench", n), steps, w.store.Blobs().Open)
+		if err != nil {
+			return err
+		}
+		return errors.Join(staged.Apply(w.r.ctx), staged.Discard())
+	}, nil
 }
 
 func measureRewindOne(r *rig) (figures, error) {
