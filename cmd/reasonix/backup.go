@@ -59,7 +59,7 @@ func (a *app) backup(c *cli.Context) error {
 	}
 	n, err := place.Backup(c.Context, w.Store, to)
 	if errors.Is(err, fs.ErrExist) {
-		return withHint(fmt.Errorf("%s is there already: %w", printable(to), place.ErrOccupied), "name a file that is not there")
+		return withHint(&taken{to}, "name a file that is not there")
 	}
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
@@ -165,3 +165,11 @@ func restoreError(err error) error {
 	}
 	return fmt.Errorf("restore: %w", err)
 }
+
+// taken is the name of a file that is there already.
+type taken struct{ name string }
+
+func (e *taken) Error() string { return printable(e.name) + " is there already" }
+
+// Is makes it what a place that is taken is to programs.
+func (e *taken) Is(target error) bool { return target == place.ErrOccupied }

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"math"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
@@ -187,7 +186,7 @@ func (a *app) turnsThatGo(t *text, o retain.Outcome, dry bool) {
 	if dry {
 		verb = "could not be restored any more"
 	}
-	t.line("%s, older than %s, %s:", count(len(o.Turns), "turn"), o.Since.Local().Format(time.DateTime), verb)
+	t.line("%s %s:", count(len(o.Turns), "turn"), verb)
 	list := o.Turns
 	if most := 20; len(list) > most && !a.verbose {
 		list = list[:most]

@@ -100,7 +100,7 @@ func (a *app) purge(c *cli.Context, w *world) error {
 		return a.emit(newPurgeJSON(plan, o), func(to io.Writer) error { return a.printPurge(to, plan, o) })
 	}
 	if len(plan.Texts) > 0 && !o.Messages && !c.Bool("keep-messages") {
-		return withHint(fmt.Errorf("%s of the conversation: %w; nothing was changed", count(len(plan.Texts), "text"), errRepeated),
+		return withHint(fmt.Errorf("%w, in %s; nothing was changed", errRepeated, count(len(plan.Texts), "text")),
 			"--messages redacts them, --keep-messages leaves them: afterwards nobody can look for them any more (--dry-run lists them)")
 	}
 	o.Dry = false
@@ -147,9 +147,9 @@ func (a *app) printPurge(w io.Writer, p retain.Purge, o retain.PurgeOptions) err
 	switch n := len(p.Texts); {
 	case n == 0:
 	case o.Messages && !o.Dry:
-		t.line("%s of the conversation were redacted", count(n, "text"))
+		t.line("redacted in the conversation: %s", count(n, "text"))
 	default:
-		t.line("%s of the conversation repeat parts of it:", count(n, "text"))
+		t.line("the conversation repeats parts of it in %s:", count(n, "text"))
 		for _, one := range p.Texts[:min(n, 20)] {
 			t.line("  turn %d of session %s, %s", one.Turn, one.Session, size(int64(one.Size)))
 		}
