@@ -25,10 +25,10 @@ func TestAFaultAtEachStep(t *testing.T) {
 		base    []byte
 		tick    time.Duration // what the clock gains at each look: much makes many transactions
 	}{
-		"small":                      {text(1, 50_000), nil, 0},
-		"against a base":             {text(1, 50_000), text(1, 49_000), 0},
-		"2 MiB, a commit each chunk": {noise(1, 2<<20), nil, 6 * time.Minute},
-		"2 MiB against others":       {changed(noise(1, 2<<20), 7, 1<<20), noise(1, 2<<20), 6 * time.Minute},
+		"small":                     {text(1, 50_000), nil, 0},
+		"against a base":            {text(1, 50_000), text(1, 49_000), 0},
+		"long, a commit each chunk": {noise(1, 5<<18), nil, 6 * time.Minute},
+		"long, against others":      {changed(noise(1, 5<<18), 7, 1<<20), noise(1, 5<<18), 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, now := c.content, time.UnixMilli(0)

@@ -42,11 +42,9 @@ const (
 // that may be used, one with holes and one that does not compress, and many that are short
 // enough to be held one by one. REASONIX_HUGE=1 makes the long ones 2 GiB.
 func TestMemory(t *testing.T) {
-	size := int64(128 << 20)
+	size := int64(80 << 20)
 	if os.Getenv("REASONIX_HUGE") != "" {
 		size = 2 << 30
-	} else if testing.Short() {
-		size = 100 << 20
 	}
 	h := newHooked(t)
 	h.env = append(h.env, "REASONIX_HOOK_DEADLINE=20m", peakEnv+"="+filepath.Join(t.TempDir(), "status"))
@@ -69,7 +67,7 @@ func TestMemory(t *testing.T) {
 	h.edit(largePeak, size, "sparse")
 	h.edit(largePeak, size, "noise")
 	var many []string
-	for i := range 100 {
+	for i := range 80 {
 		many = append(many, fmt.Sprint("many", i))
 		h.fill(many[i], 900<<10)
 	}

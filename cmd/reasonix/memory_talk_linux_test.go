@@ -12,10 +12,10 @@ import (
 	"reasonix/store"
 )
 
-// TestMemoryOfConversations looks at, moves and forks a conversation of 80 MiB in messages of 1 MiB.
+// TestMemoryOfConversations looks at, moves and forks a conversation of 66 MiB in messages of 1 MiB.
 // REASONIX_HUGE=1 makes it 1 GiB.
 func TestMemoryOfConversations(t *testing.T) {
-	messages := 80
+	messages := 66
 	if os.Getenv("REASONIX_HUGE") != "" {
 		messages = 1024
 	}
