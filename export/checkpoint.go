@@ -106,20 +106,14 @@ func (i *importer) planFolder(found map[int]turnPlan) error {
 			}
 		}
 	}
-	if names, err = i.ckpt.names("expired"); err != nil {
-		return err
-	}
-	for _, name := range names {
+	for _, name := range i.list("expired") {
 		if turnName.MatchString(name) {
 			if t, ok := i.planFile(path.Join("expired", name), "", inExpired); ok {
 				i.better(found, t)
 			}
 		}
 	}
-	if names, err = i.ckpt.names("turns"); err != nil {
-		return err
-	}
-	for _, name := range names {
+	for _, name := range i.list("turns") {
 		n, err := strconv.Atoi(name)
 		if err != nil || !markers[n] {
 			continue // without its marker it was truncated away
@@ -130,6 +124,16 @@ func (i *importer) planFolder(found map[int]turnPlan) error {
 		}
 	}
 	return nil
+}
+
+// list names what lies in a folder of the checkpoints. One that cannot be listed is a warning: the
+// others are read.
+func (i *importer) list(dir string) []string {
+	names, err := i.ckpt.names(dir)
+	if err != nil {
+		i.warn(Warning{Code: WarnCorrupt, File: dir, Turn: -1, Detail: err.Error()})
+	}
+	return names
 }
 
 // better keeps the newer of two files about a turn.

@@ -75,6 +75,11 @@ func TestHostileFiles(t *testing.T) {
 			"turn-0.json": turnFile(0, `[{"path":"a","content":null,"blobRef":"`+helloSum+`"}]`), "turn-1.json": turnFile(1, "["+good+"]"),
 			"blobs/2c/f2/" + helloSum: "-> /etc/passwd",
 		}, []string{export.WarnBlob}},
+		"folder links out":     {map[string]string{"turn-0.json": turnFile(0, "null"), "turn-1.json": turnFile(1, "["+good+"]"), "turns": "-> /tmp"}, []string{export.WarnCorrupt}},
+		"expired is no folder": {map[string]string{"turn-0.json": turnFile(0, "null"), "turn-1.json": turnFile(1, "["+good+"]"), "expired": "x"}, []string{export.WarnCorrupt}},
+		"conversation is no file": {map[string]string{
+			"turn-0.json": turnFile(0, "null"), "turn-1.json": turnFile(1, "["+good+"]"), "../s.events.jsonl/x": "", "../s.jsonl.meta/x": "",
+		}, []string{export.WarnCorrupt, export.WarnCorrupt}},
 		"tombstone": {map[string]string{
 			"turn-1.json":       turnFile(1, "["+good+"]"),
 			"turns/7/meta.json": `{"schemaVersion":3,"turn":7,"time":"2027-01-01T00:00:00Z","files":[]}`,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"reasonix/blob"
@@ -219,6 +220,10 @@ func (i *importer) open() error {
 		if i.ckpt, err = openFolder(i.from.ckpt); err != nil {
 			return err
 		}
+	}
+	slices.Sort(i.from.odd)
+	for _, name := range i.from.odd {
+		i.warn(Warning{Code: WarnCorrupt, File: name, Turn: -1, Detail: "it is no regular file"})
 	}
 	i.readMeta()
 	if i.talk, err = newTranscript(); err != nil {

@@ -19,6 +19,7 @@ type source struct {
 	id                        string // the base name
 	stem                      string // path without an ending
 	jsonl, events, ckpt, meta string
+	odd                       []string // base names of those that are there and are no files
 }
 
 // locate finds the files that belong to path.
@@ -44,6 +45,8 @@ func locate(path string) (source, error) {
 	for ending, to := range map[string]*string{".jsonl": &s.jsonl, ".events.jsonl": &s.events, ".jsonl.meta": &s.meta} {
 		if regular(s.stem + ending) {
 			*to = s.stem + ending
+		} else if _, err := os.Lstat(s.stem + ending); err == nil {
+			s.odd = append(s.odd, s.id+ending)
 		}
 	}
 	if info, err := os.Stat(s.stem + ".ckpt"); err == nil && info.IsDir() {
@@ -174,10 +177,17 @@ func (f *folder) open(name string) (*os.File, error) {
 
 // names lists a folder; one that is not there is empty.
 func (f *folder) names(dir string) ([]string, error) {
-	d, err := f.root.Open(dir)
+	info, err := f.root.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() { // the opening of a pipe may never end
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: errors.New("it is no folder")}
+	}
+	d, err := f.root.Open(dir)
 	if err != nil {
 		return nil, err
 	}
