@@ -59,18 +59,11 @@ func checkpoint(ctx context.Context, conn *sqlx.Conn) (whole bool, err error) {
 // outside runs fn on the writer's connection while no Update of any process runs, and outside of
 // a transaction.
 func (d *DB) outside(ctx context.Context, fn func(*sqlx.Conn) error) error {
-	if d.writer == nil {
-		return ErrReadOnly
-	}
-	unlock, err := d.lock(ctx)
+	release, err := d.alone(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if d.one {
-		d.turn.Lock()
-		defer d.turn.Unlock()
-	}
+	defer release()
 	conn, err := d.connect(ctx, d.writer)
 	if err != nil {
 		return err

@@ -55,19 +55,11 @@ func (d *DB) View(ctx context.Context, fn func(*ReadTx) error) (err error) {
 // ctx.Err. It must not be called from inside another Update of the same store, which would
 // wait for itself. Keep fn short and free of other input and output.
 func (d *DB) Update(ctx context.Context, fn func(*WriteTx) error) error {
-	if d.writer == nil {
-		return ErrReadOnly
-	}
-	unlock, err := d.lock(ctx)
+	release, err := d.alone(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if d.one {
-		d.turn.Lock()
-		defer d.turn.Unlock()
-	}
-
+	defer release()
 	tx := &WriteTx{ReadTx: ReadTx{ctx: ctx}, fault: d.fault}
 	if err := tx.point("begin"); err != nil {
 		return err
@@ -90,6 +82,19 @@ func (d *DB) Update(ctx context.Context, fn func(*WriteTx) error) error {
 		return err
 	}
 	return tx.point("committed")
+}
+
+// alone makes the caller the only writer of all processes, until release.
+func (d *DB) alone(ctx context.Context) (release func(), err error) {
+	if d.writer == nil {
+		return nil, ErrReadOnly
+	}
+	unlock, err := d.lock(ctx)
+	if err != nil || !d.one {
+		return unlock, err
+	}
+	d.turn.Lock()
+	return func() { d.turn.Unlock(); unlock() }, nil
 }
 
 func (d *DB) connect(ctx context.Context, pool *sqlx.DB) (*sqlx.Conn, error) {

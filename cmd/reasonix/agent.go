@@ -119,12 +119,5 @@ func (a *app) openOrMake(ctx context.Context, may func(root string) error) (*wor
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.openAt(ctx, p, true)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.recover(ctx, w); err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
+	return a.openWhole(ctx, p, true)
 }

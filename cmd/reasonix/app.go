@@ -113,11 +113,16 @@ func (a *app) open(c *cli.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.openAt(c.Context, p, false)
+	return a.openWhole(c.Context, p, false)
+}
+
+// openWhole opens a place where no crashed operation is left.
+func (a *app) openWhole(ctx context.Context, p place.Place, create bool) (*world, error) {
+	w, err := a.openAt(ctx, p, create)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.recover(c.Context, w); err != nil {
+	if err := a.recover(ctx, w); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil

@@ -182,14 +182,7 @@ func (a *app) openForImport(ctx context.Context) (*world, error) {
 	if _, err := config.Load(a.env); err != nil {
 		return nil, err
 	}
-	w, err := a.openAt(ctx, p, true)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.recover(ctx, w); err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
+	return a.openWhole(ctx, p, true)
 }
 
 func importError(err error) error {
