@@ -76,11 +76,11 @@ func TestPick(t *testing.T) {
 	k.do("switch", "-")
 
 	for _, key := range []string{keyEsc, "q", keyCtrlC, keyCtrlD} {
-		before := k.do("ops")
+		before := k.do("ops", "--json")
 		s = k.pick(80, 24)
 		s.press(key)
 		s.ends(0)
-		if after := k.do("ops"); after != before {
+		if after := k.do("ops", "--json"); after != before {
 			t.Errorf("%q did something:\n%s", key, after)
 		}
 	}
