@@ -15,6 +15,7 @@ import (
 // TestBackupWhileOthersWrite copies a store that four agents write into, through processes of their
 // own: each copy is whole, and holds all that was recorded before it began.
 func TestBackupWhileOthersWrite(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	dir := filepath.Join(base, "w")
 	if err := os.Mkdir(dir, 0o755); err != nil {

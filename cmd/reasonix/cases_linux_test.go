@@ -25,6 +25,7 @@ func (h *hooked) full(blocks int, stdin string, args ...string) (int, string) {
 // TestCaseDiskFull: what cannot be stored is refused before a tool writes, a rewind that has no room leaves
 // everything as it was, nothing that was recorded is lost, and it works again once there is room.
 func TestCaseDiskFull(t *testing.T) {
+	t.Parallel()
 	const size = 8 << 20
 	h := newHooked(t)
 	h.fill("large", size)
@@ -68,6 +69,7 @@ func TestCaseDiskFull(t *testing.T) {
 // TestCaseNobodyElseReads: what is kept of files, secrets among them, is for their owner alone, whatever
 // the umask.
 func TestCaseNobodyElseReads(t *testing.T) {
+	t.Parallel()
 	h := newHooked(t)
 	h.fill("secret", 100)
 	event := fmt.Sprintf(`{"v":1,"event":"before-edit","source":"test","session":"s","cwd":%q,"paths":["secret"]}`, h.dir)

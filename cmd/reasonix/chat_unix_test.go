@@ -40,6 +40,7 @@ func (k *killed) has(name, content string) {
 // TestChat talks, approves and refuses, picks an earlier turn with Esc Esc, gets the prompt back, sends
 // it again, and takes that back.
 func TestChat(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	k.write("main.go", "hi\n")
 	edit := fakeCall("edit_file", map[string]string{"path": "main.go", "old_string": "hi", "new_string": "hello"})
@@ -127,6 +128,7 @@ func TestChat(t *testing.T) {
 // TestChatStops: Esc ends what the model says and a command; the turn is interrupted, and can be
 // taken back and asked again.
 func TestChatStops(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	k.fake.Add(fakellm.Reply{Reasoning: "a long thought", Text: "an answer that never ends", Stall: 4})
 	s := k.chat(80, 24, "--approve", "full")
@@ -150,6 +152,7 @@ func TestChatStops(t *testing.T) {
 
 // TestChatFails: an error of the model's server is told with what to do, and the chat goes on.
 func TestChatFails(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	k.fake.Add(fakellm.Reply{Error: &fakellm.Failure{Status: 402, Message: "no \x1b[31mmoney"}})
 	s := k.chat(80, 24)
@@ -167,6 +170,7 @@ func TestChatFails(t *testing.T) {
 
 // TestChatPastes takes lines that are pasted, or end in a backslash, as one prompt, and gives it back whole.
 func TestChatPastes(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	s := k.chat(80, 24)
 	for i, keys := range []string{"one\\\rtwo\\\rthree\r", "\x1b[200~one\rtwo\rthree\x1b[201~\r"} {

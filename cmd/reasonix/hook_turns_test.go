@@ -106,6 +106,7 @@ func (h *hooked) change(r *rand.Rand, name string) {
 // Six turns over 30 files, driven by hooks of separate processes: every rewind, its undo and
 // its redo give the exact files and messages, and a fork has the parent's messages.
 func TestSixTurnsThroughHooks(t *testing.T) {
+	t.Parallel()
 	const turns, files = 6, 30
 	h := newHooked(t)
 	r := rand.New(rand.NewPCG(6, 30))

@@ -15,6 +15,7 @@ const ckptPeak = 100 << 20
 // TestMemoryOfCheckpoints imports and exports 300 turns with 3,000 states of files.
 // REASONIX_HUGE=1 makes them 2,000 and 20,000.
 func TestMemoryOfCheckpoints(t *testing.T) {
+	t.Parallel()
 	turns := 300
 	if os.Getenv("REASONIX_HUGE") != "" {
 		turns = 2000

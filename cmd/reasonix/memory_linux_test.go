@@ -42,6 +42,7 @@ const (
 // that may be used, one with holes and one that does not compress, and many that are short
 // enough to be held one by one. REASONIX_HUGE=1 makes the long ones 2 GiB.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	size := int64(80 << 20)
 	if os.Getenv("REASONIX_HUGE") != "" {
 		size = 2 << 30

@@ -15,6 +15,7 @@ import (
 // TestMemoryOfConversations looks at, moves and forks a conversation of 66 MiB in messages of 1 MiB.
 // REASONIX_HUGE=1 makes it 1 GiB.
 func TestMemoryOfConversations(t *testing.T) {
+	t.Parallel()
 	messages := 66
 	if os.Getenv("REASONIX_HUGE") != "" {
 		messages = 1024

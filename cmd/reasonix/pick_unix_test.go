@@ -30,6 +30,7 @@ func (k *killed) pick(columns, rows uint16, env ...string) *terminal {
 
 // TestPick: the newest turn and both are offered first, and two times Enter more do what the dry run said.
 func TestPick(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	k.turns("first", "second\nline", "third")
 	s := k.pick(80, 24)
@@ -88,6 +89,7 @@ func TestPick(t *testing.T) {
 
 // TestPickConflict: a hand edit is named, and left alone or overwritten as the person says.
 func TestPickConflict(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	k.turns("first", "second")
 	k.write("a", "by hand\n")
@@ -114,6 +116,7 @@ func TestPickConflict(t *testing.T) {
 
 // TestPickHostile: small and monochrome terminals, and prompts that would command them.
 func TestPickHostile(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	k.turns("\x1b]0;title\a\x1b[2J red \x1b[31m\n\u202egnp.exe", strings.Repeat("界", 200), "tail")
 	s := k.pick(40, 10, "NO_COLOR=1")
@@ -142,6 +145,7 @@ func TestPickHostile(t *testing.T) {
 
 // TestPickManyTurns goes through more turns than are read at once.
 func TestPickManyTurns(t *testing.T) {
+	t.Parallel()
 	k := newKilled(t)
 	for i := range pickedAtOnce + 20 {
 		hook := k.command("hook", "--strict")
