@@ -23,13 +23,16 @@ test: ## the whole suite, script tests included
 	$(GO) test ./...
 
 # Left out is what one goroutine does over and over, where there is nothing to find: the loops that
-# fail or cut off every call, and those about memory. Of cmd/reasonix, whose scripts start some thousand
-# processes, the one test that plays whole sessions is enough.
-NORACE = 'PowerCut|Fault|Crash|ClosedFolder|FuzzPlan|EveryKind|WriteFails|Memory|ManyContents'
+# fail or cut off every call, and those about memory. Of the packages in ONERACE, whose tests are such
+# loops, or start some thousand processes, or a browser, only those are run that do things side by side.
+NORACE = 'PowerCut|Fault|Crash|ClosedFolder|FuzzPlan|EveryKind|WriteFails|Memory|ManyContents|KeepsWhatItPromises|GrowingConversation|ForksRepeat|Large'
+ONERACE = ./blob ./export ./internal/bench ./internal/retain ./internal/serve/browser ./cmd/...
+SIDEBYSIDE = 'AtOnce|Beside|Leases|GoOn|HostileFiles|RunInterrupted|TwoTabs|PlainCalls'
 
 race: ## the suite with the race detector; long loops take fewer rounds or are left out
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m -skip $(NORACE) $$($(GO) list ./... | grep -v /cmd/)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m -run 'SixTurns|Order' ./cmd/...
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m -skip $(NORACE) \
+		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(ONERACE))")
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m -run $(SIDEBYSIDE) $(ONERACE)
 
 lint: ## style, layers, formatting
 	$(TOOL) golangci-lint run ./...
