@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,8 +107,7 @@ func (b *tab) listen(ev any) {
 			problem = fmt.Sprintf("console: %v", ev.Args)
 		}
 	case *log.EventEntryAdded:
-		// A conflict is an answer like another one, which the browser calls an error.
-		if !strings.Contains(ev.Entry.Text, "status of 409") && ev.Entry.Level != "verbose" && ev.Entry.Level != "info" {
+		if !answer(ev.Entry) && ev.Entry.Level != "verbose" && ev.Entry.Level != "info" {
 			problem = ev.Entry.Text + " " + ev.Entry.URL
 		}
 	case *network.EventRequestWillBeSent:
@@ -120,6 +120,14 @@ func (b *tab) listen(ev any) {
 		b.problems = append(b.problems, problem)
 		b.mu.Unlock()
 	}
+}
+
+var oneTurn = regexp.MustCompile(`/checkpoints/\d+\?`)
+
+// answer reports whether the browser calls an error what is an answer like another one: a conflict, and
+// that a turn is gone which somebody else rewound between the list and the look at it.
+func answer(e *log.Entry) bool {
+	return strings.Contains(e.Text, "status of 409") || strings.Contains(e.Text, "status of 404") && oneTurn.MatchString(e.URL)
 }
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
