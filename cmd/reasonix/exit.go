@@ -102,6 +102,7 @@ var meanings = []struct {
 	{place.ErrUnsound, meaning{exitDamage, "unsound", "reasonix verify tells more of the store that it is a copy of"}},
 	{place.ErrOccupied, meaning{exitConflict, "occupied", ""}},
 	{place.ErrNoFolder, meaning{exitNotFound, "no_folder", ""}},
+	{agent.ErrRunning, meaning{exitBusy, "busy", "wait for it to end, or stop it where it runs"}},
 	{rewind.ErrBusy, meaning{exitBusy, "busy", "wait for it to end; --force closes the turn at once"}},
 	{capture.ErrLocked, meaning{exitBusy, "locked", "another command is at work in this workspace; try again"}},
 	{rewind.ErrConflict, meaning{exitConflict, "conflict", "--force goes on (reasonix undo-rewind brings all back), --skip-conflicts leaves those paths alone"}},

@@ -147,7 +147,7 @@ func (r *runEvents) event(e agent.Event) {
 		r.a.note("%s %s", r.a.paint(r.a.stderr, cyan, "→"), printable(firstLine(titleOf(e.Tool), 100)))
 	case agent.ToolEnded:
 		if e.Tool.Failed {
-			r.a.note("  %s %s", r.a.paint(r.a.stderr, yellow, "✗"), firstLine(e.Text, 100))
+			r.a.note("  %s %s: %s", r.a.paint(r.a.stderr, yellow, "✗"), printable(firstLine(titleOf(e.Tool), 60)), firstLine(e.Text, 100))
 		}
 	case agent.Discarded:
 		r.a.note("%s; %s", e.Err, e.Text)

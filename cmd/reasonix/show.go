@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -48,10 +49,25 @@ func (a *app) show(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.emitPaged(one, func(out io.Writer) error { return a.writeTurn(out, s, one) })
+	of := string(s.ID) + ":"
+	err = w.Store.View(c.Context, func(tx *store.Tx) error {
+		current, err := tx.Current()
+		if errors.Is(err, store.ErrNoSession) {
+			return nil
+		}
+		if current.ID == s.ID {
+			of = ""
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.emitPaged(one, func(out io.Writer) error { return a.writeTurn(out, s, one, of) })
 }
 
-func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
+// writeTurn shows a turn; of stands before its number in commands, where its session is not the current one.
+func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn, of string) error {
 	began := time.UnixMilli(t.TimeMS)
 	took := ""
 	if t.EndedMS != nil {
@@ -83,7 +99,7 @@ func (a *app) writeTurn(out io.Writer, s store.Session, t view.Turn) error {
 	if t.Turn < s.Turns-1 {
 		what = "takes it and what followed back"
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", a.paint(out, dim, fmt.Sprintf("reasonix diff %d %d shows it, reasonix rewind %d %s", t.Turn, t.Turn+1, t.Turn, what)))
+	_, err := fmt.Fprintf(out, "\n%s\n", a.paint(out, dim, fmt.Sprintf("reasonix diff %s%d %s%d shows it, reasonix rewind %s%d %s", of, t.Turn, of, t.Turn+1, of, t.Turn, what)))
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"reasonix/agent"
+	"reasonix/internal/tool"
 )
 
 // Chat is a conversation with the agent on a terminal.
@@ -34,6 +35,16 @@ type Chat struct {
 	screen Screen
 	put    printer
 	recall recalled
+	// allowed are the calls that the person allowed once for all.
+	allowed []string
+}
+
+// calls are the calls of a kind, in a word.
+func calls(k tool.Kind) string {
+	if k == tool.Exec {
+		return "commands"
+	}
+	return "edits"
 }
 
 // recalled is a prompt that is back in the line, which can not show its line breaks.
@@ -261,15 +272,15 @@ func (c *Chat) watch(ctx context.Context) watcher {
 // answer asks the person about a call.
 func (c *Chat) answer(ctx context.Context, a agent.Approval) agent.Decision {
 	c.put.asked(a.Preview)
-	const choices = "[y]es, [a]lways, [n]o, or a reason why not: "
-	line, _, err := c.readLine(ctx, Safe(a.Tool)+"? "+choices)
+	line, _, err := c.readLine(ctx, fmt.Sprintf("%s? [y]es, [a]ll %s from now on, [n]o, or why not: ", Safe(a.Tool), calls(a.Kind)))
 	if err != nil {
 		return agent.Decision{}
 	}
 	switch line = strings.TrimSpace(line); strings.ToLower(line) {
 	case "y", "yes":
 		return agent.Decision{Allow: true}
-	case "a", "always":
+	case "a", "all", "always":
+		c.allowed = append(c.allowed, calls(a.Kind))
 		return agent.Decision{Allow: true, Always: true}
 	case "n", "no", "", "/rewind":
 		return agent.Decision{}
@@ -292,7 +303,11 @@ func (c *Chat) status() {
 	if u := c.put.usage; u.Total > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens, %d from the cache", u.Total, u.CacheHit))
 	}
-	parts = append(parts, "approve "+string(c.Agent.Policy()))
+	approve := "approve " + string(c.Agent.Policy())
+	for _, all := range c.allowed {
+		approve += ", all " + all
+	}
+	parts = append(parts, approve)
 	c.put.line(c.screen.style(dim, strings.Join(parts, " · ")))
 }
 

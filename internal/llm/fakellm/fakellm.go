@@ -148,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	reply, ok := s.take(&req)
 	if !ok {
-		s.refuse(w, "the script has no reply left for this request")
+		s.refuse(w, "the script is at its end: no line is left for this request")
 		return
 	}
 	s.give(w, r, req, reply)
