@@ -21,9 +21,9 @@ func benchCommand(a *app) *cli.Command {
 		Usage:    "measure time, space and memory here, beside git and JSON checkpoints",
 		Category: "store",
 		Description: "Everything is measured by turns, one way right after the other, in folders that are removed afterwards.\n" +
-			"It takes some minutes and about 6 GB, and wants a machine that does nothing else; --quick only shows\n" +
-			"that it works. The exit code is 0 also where a target is missed. What needs git is left out where\n" +
-			"there is none.",
+			"It takes about a quarter of an hour and 6 GB, and wants a machine that does nothing else; --quick\n" +
+			"only shows that it works. The exit code is 0 also where a target is missed. What needs git is left\n" +
+			"out where there is none.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tree", Usage: "scan a copy of `DIR`, and edit its texts, instead of files that are made up"},
 			&cli.StringSliceFlag{Name: "only", Usage: "measure only the line `NAME`; may be repeated (see --list)"},
