@@ -17,7 +17,8 @@ func rewindCommand(a *app) *cli.Command {
 		ArgsUsage: "[TURN] [code|conversation|both]",
 		Category:  "moves",
 		Description: "Without TURN it is the latest checkpoint; without a scope both, or code when --path names files.\n" +
-			"By default one conflict stops it before any write. \"rewind fork 3\" forks.",
+			"The number after the last turn means where the last one ended. By default one conflict stops it\n" +
+			"before any write. \"rewind fork 3\" forks.",
 		Flags: append(moveFlags("reasonix undo-rewind brings all back"), &cli.StringSliceFlag{Name: "path", Usage: "only `PATH` and what lies below it; may be repeated"},
 			&cli.BoolFlag{Name: "pick", Usage: "choose the turn, and what to restore, from a list"}, plainFlag()),
 		Action: func(c *cli.Context) error {
